@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the operating system lets this process use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strata {
+
+/// The hardware threads in the affinity mask of the process' main thread, ascending; empty when it cannot be read.
+std::vector<int> allowed_cpus();
+
+/// The processor time per time that control groups leave this process (1.5: one and a half hardware threads); nothing
+/// when unlimited. Of nested groups the tightest counts, versions 1 and 2 alike.
+std::optional<double> cpu_quota();
+/// The same, from the text of /proc/self/cgroup and the folder where control groups are mounted.
+std::optional<double> cpu_quota(std::string_view groups, const std::string& mount);
+
+/// Hardware threads that can be busy at once: in the affinity mask, or in the quota rounded up, whichever is less; at
+/// least 1.
+std::uint64_t usable_cores();
+
+} // namespace strata

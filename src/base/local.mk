@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_core_a_SOURCES += \
+  src/base/host.cc src/base/host.h \
+  src/base/log.cc src/base/log.h \
+  src/base/module.cc src/base/module.h \
+  src/base/option_rows.cc src/base/option_rows.h \
+  src/base/options.cc src/base/options.h \
+  src/base/result.h \
+  src/base/text.cc src/base/text.h

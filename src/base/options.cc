@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/options.h"
+
+#include "base/option_rows.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+namespace strata {
+
+namespace {
+
+using namespace option_rows;
+
+constexpr std::uint64_t operator""_KiB(unsigned long long count) { return count << 10; }
+constexpr std::uint64_t operator""_MiB(unsigned long long count) { return count << 20; }
+constexpr std::uint64_t operator""_GiB(unsigned long long count) { return count << 30; }
+
+constexpr std::array modes{Named<Mode>{"auto", Mode::automatic}, Named<Mode>{"always", Mode::always},
+                           Named<Mode>{"off", Mode::off}};
+constexpr std::array log_topics{Named<bool Options::*>{"choice", &Options::log_choice}};
+constexpr std::array transport_names{"shm", "ucx", "mpi", "loop"};
+
+constexpr std::string_view prefix = "STRATA_";
+
+} // namespace
+
+std::span<const OptionRow> option_table() {
+  static const std::array table{
+      choice<&Options::mode, modes>(
+          "MODE", "auto: native where it is faster; always: never native for an eligible call; off: pass through.",
+          Scope::agreed),
+      switches<log_topics>("LOG", "What is logged to standard error; choice: what runs, why, and the runners-up.",
+                           Scope::local),
+      flag<&Options::statistics>("STATS", "1 prints a table of calls, bytes and reasons at MPI_Finalize.",
+                                 Scope::local),
+      text<&Options::levels>("LEVELS", "factors such as 4x2, or groups such as 0,1|2,3 / 0-3; empty: measured",
+                             "The hierarchy by hand, innermost level first.", Scope::agreed),
+      text<&Options::algorithm>("ALGORITHM", "names of algorithms, separated by commas; empty: chosen",
+                                "The algorithm of each level, innermost first.", Scope::agreed),
+      bytes<&Options::slice, 4_KiB, 64_MiB, Zero::allowed>("SLICE", "Bytes of a slice; 0 lets the cost model choose.",
+                                                           Scope::agreed),
+      number<&Options::window, 1, 64, Zero::allowed>("WINDOW", "Slices in flight; 0 lets the cost model choose.",
+                                                     Scope::agreed),
+      list<&Options::transports, transport_names>("TRANSPORTS", "The transports that may be used.", Scope::agreed),
+      bytes<&Options::segment, 1_MiB, 64_GiB>("SEGMENT", "Most bytes of shared memory of one process.", Scope::local),
+      bytes<&Options::scratch, 1_MiB, 64_GiB>("SCRATCH", "Most bytes of private scratch of one process.", Scope::local),
+      number<&Options::context_calls, 1, 1000000>(
+          "CONTEXT_CALLS", "The eligible call on a communicator at which strata starts to serve it.", Scope::agreed),
+      text<&Options::module_path>("MODULE_PATH", "a folder; empty: strata/ beside the library",
+                                  "Where the modules are.", Scope::local),
+  };
+  return table;
+}
+
+namespace {
+
+const OptionRow* find_row(std::string_view name) {
+  for (const OptionRow& row : option_table())
+    if (name == row.name) return &row;
+  return nullptr;
+}
+
+/// The complaint about STRATA_`name`: with the nearest known name, or all of them when none is near.
+std::string unknown_option(std::string_view name) {
+  const std::string shown = printable(name); // Bounded, and so is the effort of comparing it.
+  const OptionRow* nearest = nullptr;
+  std::size_t distance = std::numeric_limits<std::size_t>::max();
+  std::string known;
+  for (const OptionRow& row : option_table()) {
+    if (const auto found = edit_distance(shown, row.name); found < distance) {
+      distance = found;
+      nearest = &row;
+    }
+    known += fmt::format("{}{}{}", known.empty() ? "" : ", ", prefix, row.name);
+  }
+  if (distance <= std::max<std::size_t>(1, shown.size() / 2))
+    return fmt::format("{}{} is not known (is {}{} meant?); it is ignored", prefix, shown, prefix, nearest->name);
+  return fmt::format("{}{} is not known ({}); it is ignored", prefix, shown, known);
+}
+
+} // namespace
+
+Options options_from_environment(std::vector<std::string>& complaints) {
+  Options options;
+  if (getauxval(AT_SECURE) != 0 || environ == nullptr) return options;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view line(*variable);
+    const auto equals = line.find('=');
+    if (!line.starts_with(prefix) || equals == std::string_view::npos || equals + 1 == line.size()) continue;
+    const std::string_view name = line.substr(prefix.size(), equals - prefix.size());
+    const std::string value(line.substr(equals + 1));
+    if (const OptionRow* row = find_row(name); row == nullptr)
+      complaints.push_back(unknown_option(name));
+    else if (!row->set(options, value))
+      complaints.push_back(fmt::format("{}{}={} is not allowed ({}); using {}", prefix, name, printable(value),
+                                       row->allowed, *row->initial != '\0' ? row->initial : "none"));
+  }
+  return options;
+}
+
+const char* option_origin(const OptionRow& row) {
+  const char* value = secure_getenv(fmt::format("{}{}", prefix, row.name).c_str());
+  Options options;
+  return value != nullptr && *value != '\0' && row.set(options, value) ? "environment" : "default";
+}
+
+std::string agreed_text(const Options& options) {
+  std::string text;
+  for (const OptionRow& row : option_table())
+    if (row.scope == Scope::agreed) text += fmt::format("{}={}\n", row.name, row.get(options));
+  return text;
+}
+
+std::vector<std::string> adopt_agreed(Options& options, const std::string& text) {
+  std::vector<std::string> changed;
+  for (std::string_view line : split(text, '\n')) {
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    const OptionRow* row = find_row(line.substr(0, equals));
+    const std::string value(line.substr(equals + 1));
+    if (row == nullptr || row->scope != Scope::agreed || row->get(options) == value) continue;
+    if (row->set(options, value)) changed.emplace_back(row->name);
+  }
+  return changed;
+}
+
+Result<std::uint64_t> parse_bytes(const std::string& text) {
+  constexpr std::string_view suffixes = "KMG";
+  std::string_view digits(text);
+  std::size_t shift = 0;
+  if (!digits.empty()) {
+    const auto suffix = suffixes.find(digits.back());
+    if (suffix != std::string_view::npos) {
+      shift = 10 * (suffix + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  const auto count = parse_number(digits);
+  if (!count || *count > std::numeric_limits<std::uint64_t>::max() >> shift)
+    return Error{ErrorKind::argument,
+                 fmt::format("\"{}\" is no number of bytes (digits, and K, M or G at the end)", printable(text))};
+  return *count << shift;
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  for (const auto& [unit, suffix] : {std::pair{1_GiB, 'G'}, std::pair{1_MiB, 'M'}, std::pair{1_KiB, 'K'}})
+    if (bytes >= unit && bytes % unit == 0) return fmt::format("{}{}", bytes / unit, suffix);
+  return std::to_string(bytes);
+}
+
+} // namespace strata

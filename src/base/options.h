@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options: one table. A row is all that a new option needs; strata-info, strata.7 and the test that they agree are
+// made from it. Values come from the environment as STRATA_<NAME>; nothing else in the library reads the environment.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace strata {
+
+enum class Mode : std::uint8_t {
+  automatic, ///< native where it is predicted to be faster
+  always,    ///< never native for an eligible call
+  off,       ///< pass everything through
+};
+
+/// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
+struct Options {
+  Mode mode = Mode::automatic;
+  bool log_choice = false;
+  bool statistics = false;
+  std::string levels;       ///< hand-set hierarchy; empty: measured
+  std::string algorithm;    ///< forced algorithms, innermost level first; empty: chosen
+  std::uint64_t slice = 0;  ///< bytes; 0: chosen
+  std::uint64_t window = 0; ///< slices in flight; 0: chosen
+  std::string transports = "shm,ucx,mpi";
+  std::uint64_t segment = std::uint64_t{256} << 20; ///< most bytes of shared memory of one process
+  std::uint64_t scratch = std::uint64_t{256} << 20; ///< most bytes of private scratch of one process
+  std::uint64_t context_calls = 2;                  ///< a context is made at this eligible call on a communicator
+  std::string module_path;                          ///< where modules are; empty: beside the library
+};
+
+enum class Scope : std::uint8_t {
+  local,  ///< each process by itself
+  agreed, ///< rank 0's value counts for all ranks of a context
+};
+
+/// One option: its row in the table.
+struct OptionRow {
+  const char* name;    ///< without the prefix STRATA_
+  const char* initial; ///< default, as it would be written
+  const char* allowed; ///< for messages and the manual: "auto, always or off", "0, or 4K to 64M"
+  const char* text;    ///< one sentence
+  Scope scope;
+  /// Sets the value; false when `value` is not allowed (nothing was changed then).
+  bool (*set)(Options& options, const std::string& value);
+  /// The value as it would be written: `set` takes it back.
+  std::string (*get)(const Options& options);
+};
+std::span<const OptionRow> option_table();
+
+/// Options with the values from the environment. A malformed or unknown STRATA_ variable leaves the default and adds
+/// a line to `complaints`, such as
+///   `STRATA_SLICE=12Q is not allowed (0, or 4K to 64M); using 0`
+///   `STRATA_SLICES is not known (is STRATA_SLICE meant?); it is ignored`
+/// A variable with an empty value counts as not set. A program that runs with more rights than its user gets the
+/// defaults: its environment is not to be trusted.
+Options options_from_environment(std::vector<std::string>& complaints);
+
+/// Where a value came from, for strata-info: "default" or "environment".
+const char* option_origin(const OptionRow& row);
+
+/// The agreed options as text, one NAME=VALUE a line, and back; the second returns the names whose values it changed.
+std::string agreed_text(const Options& options);
+std::vector<std::string> adopt_agreed(Options& options, const std::string& text);
+
+/// "64K", "3M", "1073741824": bytes with an optional K, M or G (powers of 1024).
+Result<std::uint64_t> parse_bytes(const std::string& text);
+/// The shortest exact form that parse_bytes takes: "64K", "3M", "1000".
+std::string format_bytes(std::uint64_t bytes);
+
+} // namespace strata
