@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/groups.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+namespace strata::topo {
+
+Level level_of(std::string name, std::span<const std::int64_t> keys) {
+  Level level;
+  level.name = std::move(name);
+  level.group_of.reserve(keys.size());
+  std::unordered_map<std::int64_t, std::int32_t> number;
+  for (const std::int64_t key : keys)
+    level.group_of.push_back(number.try_emplace(key, static_cast<std::int32_t>(number.size())).first->second);
+  level.groups = static_cast<std::int32_t>(number.size());
+  return level;
+}
+
+LinkKind link_within(const Level& level, std::span<const RankFacts> facts) {
+  LinkKind link = LinkKind::shared_cache;
+  std::vector<std::int32_t> lowest(static_cast<std::size_t>(level.groups), -1);
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    std::int32_t& first = lowest[static_cast<std::size_t>(level.group_of[rank])];
+    if (first < 0) {
+      first = static_cast<std::int32_t>(rank);
+      continue;
+    }
+    const RankFacts& one = facts[static_cast<std::size_t>(first)];
+    const RankFacts& other = facts[rank];
+    if (one.memory_group != other.memory_group) return LinkKind::network;
+    if (one.cache < 0 || one.cache != other.cache) link = LinkKind::shared_memory;
+  }
+  return link;
+}
+
+std::int32_t first_divided(const Level& inner, const Level& outer) {
+  std::vector<std::int32_t> parent(static_cast<std::size_t>(inner.groups), -1);
+  for (std::size_t rank = 0; rank < inner.group_of.size(); ++rank) {
+    std::int32_t& group = parent[static_cast<std::size_t>(inner.group_of[rank])];
+    if (group < 0) group = outer.group_of[rank];
+    if (group != outer.group_of[rank]) return inner.group_of[rank];
+  }
+  return -1;
+}
+
+std::string rank_list(std::span<const std::int32_t> ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
+      ++last;
+    if (last < i + 2) last = i;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i]);
+    if (last > i) text += fmt::format("-{}", ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::int32_t> ranks_of(const Level& level, std::int32_t group) {
+  std::vector<std::int32_t> ranks;
+  for (std::size_t rank = 0; rank < level.group_of.size(); ++rank)
+    if (level.group_of[rank] == group) ranks.push_back(static_cast<std::int32_t>(rank));
+  return ranks;
+}
+
+} // namespace strata::topo

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/hierarchy.h"
+
+#include "topo/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace strata::topo {
+
+namespace {
+
+/// The groups of one fact inside the memory groups. Where some rank of a memory group lacks it, those of `outer`.
+/// No groups when no memory group has the fact throughout.
+Level level_of_fact(const char* name, std::int32_t RankFacts::*fact, const Level& node, const Level& outer,
+                    std::span<const RankFacts> facts) {
+  std::vector<bool> complete(static_cast<std::size_t>(node.groups), true);
+  for (std::size_t rank = 0; rank < facts.size(); ++rank)
+    if (facts[rank].*fact < 0) complete[static_cast<std::size_t>(node.group_of[rank])] = false;
+  if (std::find(complete.begin(), complete.end(), true) == complete.end()) return {};
+
+  std::vector<std::int64_t> keys;
+  keys.reserve(facts.size());
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    const auto group = static_cast<std::size_t>(node.group_of[rank]);
+    const std::int64_t inside = complete[group] ? facts[rank].*fact : -1 - std::int64_t{outer.group_of[rank]};
+    keys.push_back((static_cast<std::int64_t>(group) << 33) + inside);
+  }
+  return level_of(name, keys);
+}
+
+/// Cache, numa, package, node and cluster as far as the facts tell them, the finer first.
+std::vector<Level> candidates(std::span<const RankFacts> facts) {
+  std::vector<std::int64_t> keys;
+  for (const RankFacts& fact : facts)
+    keys.push_back(fact.memory_group);
+  std::vector<Level> outwards_in{level_of("node", keys)};
+  const Level node = outwards_in.front();
+  const std::pair<const char*, std::int32_t RankFacts::*> inside[] = {
+      {"package", &RankFacts::package}, {"numa", &RankFacts::numa}, {"cache", &RankFacts::cache}};
+  for (const auto& [name, fact] : inside)
+    if (Level level = level_of_fact(name, fact, node, outwards_in.back(), facts); level.groups > 0)
+      outwards_in.push_back(std::move(level));
+
+  std::vector<Level> levels(outwards_in.rbegin(), outwards_in.rend());
+  std::stable_sort(levels.begin(), levels.end(),
+                   [](const Level& one, const Level& other) { return one.groups > other.groups; });
+  if (node.groups > 1) levels.push_back(level_of("cluster", std::vector<std::int64_t>(facts.size(), 0)));
+  return levels;
+}
+
+} // namespace
+
+const char* to_text(LinkKind link) {
+  switch (link) {
+  case LinkKind::shared_cache:
+    return "shared cache";
+  case LinkKind::shared_memory:
+    return "shared memory";
+  case LinkKind::network:
+    return "network";
+  }
+  return "?";
+}
+
+Hierarchy hierarchy_from(std::span<const RankFacts> facts) {
+  Hierarchy hierarchy;
+  if (facts.size() <= 1) return hierarchy;
+  hierarchy.ranks = static_cast<std::int32_t>(facts.size());
+  for (Level& level : candidates(facts)) {
+    if (level.groups == hierarchy.ranks) continue; // Joins nothing.
+    level.link = link_within(level, facts);
+    if (hierarchy.levels.empty()) {
+      hierarchy.levels.push_back(std::move(level));
+    } else if (Level& before = hierarchy.levels.back(); level.group_of == before.group_of) {
+      before.name = std::move(level.name);
+    } else if (first_divided(before, level) < 0) {
+      hierarchy.levels.push_back(std::move(level));
+    }
+  }
+  return hierarchy;
+}
+
+namespace {
+
+/// The groups of one level: complete, and numbered by their lowest rank.
+Status check_groups(const Hierarchy& hierarchy, const Level& level, const std::string& which) {
+  if (level.group_of.size() != static_cast<std::size_t>(hierarchy.ranks))
+    return Error{ErrorKind::argument,
+                 fmt::format("{} places {} ranks of {}", which, level.group_of.size(), hierarchy.ranks)};
+  std::int32_t next = 0;
+  for (std::size_t rank = 0; rank < level.group_of.size(); ++rank) {
+    const std::int32_t group = level.group_of[rank];
+    if (group < 0 || group > next)
+      return Error{ErrorKind::argument, fmt::format("{} has rank {} in group {}, but groups are numbered by their "
+                                                    "lowest rank, so that {} is the next",
+                                                    which, rank, group, next)};
+    if (group == next) ++next;
+  }
+  if (next != level.groups)
+    return Error{ErrorKind::argument, fmt::format("{} says {} groups and has {}", which, level.groups, next)};
+  return ok();
+}
+
+} // namespace
+
+Status check(const Hierarchy& hierarchy) {
+  if (hierarchy.ranks < 1) return Error{ErrorKind::argument, fmt::format("{} ranks", hierarchy.ranks)};
+  std::int32_t units = hierarchy.ranks;
+  for (std::size_t i = 0; i < hierarchy.levels.size(); ++i) {
+    const Level& level = hierarchy.levels[i];
+    const std::string which = fmt::format("level {} ({})", i, level.name);
+    if (auto status = check_groups(hierarchy, level, which); !status) return status;
+    if (i > 0) {
+      const Level& before = hierarchy.levels[i - 1];
+      if (const std::int32_t group = first_divided(before, level); group >= 0)
+        return Error{ErrorKind::argument, fmt::format("{} divides group {} (ranks {}) of level {}", which, group,
+                                                      rank_list(ranks_of(before, group)), i - 1)};
+    }
+    if (level.groups == units)
+      return Error{ErrorKind::argument,
+                   fmt::format("{} joins nothing: it has {} groups like what it is made of", which, level.groups)};
+    units = level.groups;
+  }
+  if (units != 1) return Error{ErrorKind::argument, fmt::format("the outermost level leaves {} groups apart", units)};
+  return ok();
+}
+
+} // namespace strata::topo

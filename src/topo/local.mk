@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_core_a_SOURCES += \
+  src/topo/groups.cc src/topo/groups.h \
+  src/topo/hierarchy.cc src/topo/hierarchy.h \
+  src/topo/hierarchy_by_hand.cc \
+  src/topo/local_facts.cc src/topo/local_facts.h \
+  src/topo/tree.cc src/topo/tree.h
+hwloc_sources += \
+  src/topo/hwloc/hwloc.cc src/topo/hwloc/place.h
+if HAVE_PUGIXML
+libstrata_tools_a_SOURCES += src/topo/drawing_svg.cc src/topo/drawing_svg.h
+endif

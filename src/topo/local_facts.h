@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What this process knows of its own place in its machine.
+#pragma once
+
+#include "base/options.h"
+#include "topo/hierarchy.h"
+
+namespace strata::topo {
+
+/// This process' place as hwloc sees it; place.memory_group is left 0.
+struct LocalFacts {
+  RankFacts place;
+  std::uint64_t usable_cores = 1;     ///< hardware threads: the affinity mask or the cgroup's quota, whichever is less
+  std::uint64_t last_level_cache = 0; ///< bytes of the largest cache above this process' cores; 0 unknown
+  std::string machine;                ///< one line: "1 package, 2 cores, 32 MiB L3"
+  std::string trouble;                ///< why hwloc could not be asked; empty when it was
+};
+
+/// Asks the module hwloc.so. Without it only usable_cores is known, and `trouble` says why. Takes some milliseconds:
+/// ask once.
+LocalFacts local_facts(const Options& options);
+
+/// The entry of the module: fills in all but usable_cores. False when hwloc cannot load the machine; then `trouble`
+/// says why.
+using TopologyEntry = bool (*)(LocalFacts* facts);
+inline constexpr const char* topology_symbol = "strata_topology_v1";
+
+} // namespace strata::topo
