@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the families share: their rows, and the words in which a member speaks of its group.
+#pragma once
+
+#include "coll/algorithm.h"
+
+namespace strata::coll {
+
+Algorithm direct();
+Algorithm ring();
+Algorithm recursive_doubling();
+Algorithm recursive_halving();
+Algorithm binomial();
+
+/// The rank of the member at `index`, which may lie up to one group size outside of the group: it wraps around.
+inline std::int32_t rank_at(const Group& group, int index) {
+  const int size = group.size();
+  return group.ranks[static_cast<std::size_t>((index + size) % size)];
+}
+
+/// The part of the stage's range that the member at `index` owns; wraps around likewise.
+inline sched::Range part_at(const Group& group, const Stage& stage, int index) {
+  const int size = group.size();
+  return sched::part_of(stage.range, size, (index + size) % size);
+}
+
+inline sched::Tag tag(const Stage& stage, sched::Phase phase, int round) {
+  return {stage.level, phase, static_cast<std::uint16_t>(round)};
+}
+
+/// A group of one: its own contribution is the result.
+inline void keep_own(sched::ProgramBuilder& builder, const Stage& stage, sched::Phase phase) {
+  if (stage.source != sched::output) builder.copy(stage.range, sched::output, stage.source, tag(stage, phase, 0));
+}
+
+/// How an algorithm for powers of two takes any number of members (Thakur, Rabenseifner and Gropp 2005, section 4.5).
+/// The first 2 * `pairs` members are folded: members 2i and 2i+1 become virtual member i, for which 2i speaks; every
+/// later member m is virtual member m - pairs by itself. Virtual members are in the order of their members.
+///
+///     members            0 1   2 3   4   5      (6 = 4 + 2: two pairs)
+///     virtual members     0     1    2   3
+struct Folding {
+  int rounds = 0; ///< The virtual members are 2^rounds, the largest power of two that fits.
+  int pairs = 0;
+
+  explicit Folding(int members) {
+    while ((2 << rounds) <= members)
+      ++rounds;
+    pairs = members - virtual_members();
+  }
+  int virtual_members() const { return 1 << rounds; }
+  bool folded(int member) const { return member < 2 * pairs; }
+  bool silent(int member) const { return folded(member) && member % 2 == 1; }
+  int virtual_of(int member) const { return folded(member) ? member / 2 : member - pairs; }
+  /// The member that speaks for `virtual_member`; for one past the last: one past the last member.
+  int speaker(int virtual_member) const { return virtual_member < pairs ? 2 * virtual_member : virtual_member + pairs; }
+};
+
+} // namespace strata::coll

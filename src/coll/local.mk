@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_core_a_SOURCES += \
+  src/coll/algorithm.h \
+  src/coll/binomial.cc \
+  src/coll/direct.cc \
+  src/coll/families.h \
+  src/coll/recursive_doubling.cc \
+  src/coll/recursive_halving.cc \
+  src/coll/registry.cc \
+  src/coll/ring.cc
