@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// n-ary reductions and copies in memory of the host. The implementation is a module of its own (Highway, one code
+// path per instruction set, chosen at run time); this header is all that the engine sees of it.
+#pragma once
+
+#include "type/type.h"
+
+#include <cstddef>
+
+namespace strata::kernel {
+
+/// How results are written: through the caches, or around them (for vectors that no cache can keep).
+enum class Store { cached, streaming };
+
+/// Reduces `count` elements of each of `inputs` >= 1 vectors into `out`, in one pass:
+///   out[i] = ((in[0][i] op in[1][i]) op in[2][i]) op …
+/// Always in this order and association, so equal inputs give equal bits on every rank, whatever the count, the
+/// alignment, the instruction set and the Store. float16 and bfloat16 accumulate in float32 and round once.
+/// What MPI leaves open, with a for what was accumulated so far and b for the next operand:
+///   - integers wrap; logical operations give 0 or 1; one input is copied as it is;
+///   - minimum is a < b ? a : b and maximum a > b ? a : b, as in Open MPI: with a NaN, or with zeros of both signs,
+///     the result is b (so a NaN in front of a number is lost);
+///   - a sum or product with a NaN is a if a is a NaN, else b, its payload kept and made quiet; one of numbers that
+///     has no value (infinity minus infinity, zero times infinity) is the quiet NaN of x86: sign set, no payload.
+/// `out` may be exactly one of the inputs, but must not overlap one otherwise. Any alignment that the element type
+/// itself allows. After streaming stores a store fence has been executed when the function returns.
+/// `state` is what came with the function in a Reducer.
+using ReduceFunction = void (*)(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
+                                const void* state);
+
+/// A bound reduction: what the engine calls for a Reduce step.
+struct Reducer {
+  ReduceFunction function = nullptr;
+  const void* state = nullptr; ///< Passed through; null for the built-in kernels.
+  std::size_t element_bytes = 0;
+};
+
+/// Copies `bytes`; the ranges must not overlap (equal ranges are allowed and do nothing).
+using CopyFunction = void (*)(void* to, const void* from, std::size_t bytes, Store store);
+
+/// What the kernel module offers. Immutable once made; safe to use from all threads.
+struct Kernels {
+  const char* instruction_set; ///< Highway's name of what was chosen here, such as "AVX2"; "scalar" for the oracle.
+  CopyFunction copy;
+  /// Null where MPI does not define the operation for the type.
+  ReduceFunction reduce[type::element_kinds][type::operation_kinds];
+
+  ReduceFunction find(type::Element element, type::Operation operation) const {
+    return reduce[static_cast<std::size_t>(element)][static_cast<std::size_t>(operation)];
+  }
+};
+
+/// The vectorised kernels for this processor (module kernel.so; symbol of the module: strata_kernels_v1).
+const Kernels& vectorised();
+
+/// Plain loops: the oracle of the tests, and what the library uses where the kernel module cannot be opened.
+const Kernels& scalar();
+
+} // namespace strata::kernel

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one symbol of the module kernel.so.
+#include "kernel/kernel.h"
+
+extern "C" __attribute__((visibility("default"))) const strata::kernel::Kernels* strata_kernels_v1() {
+  return &strata::kernel::vectorised();
+}
