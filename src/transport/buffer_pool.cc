@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/buffer_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace strata::transport {
+
+BufferPool::~BufferPool() {
+  for (std::vector<Buffer*>& buffers : idle_)
+    std::for_each(buffers.begin(), buffers.end(), free);
+}
+
+std::size_t BufferPool::size_class(std::size_t bytes) {
+  return std::max<std::size_t>(smallest_log2, bytes <= 1 ? 0 : static_cast<std::size_t>(std::bit_width(bytes - 1)));
+}
+
+void BufferPool::free(Buffer* buffer) {
+  ::operator delete (buffer->bytes, std::align_val_t{alignment});
+  delete buffer;
+}
+
+BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
+  const std::size_t chosen = size_class(bytes);
+  if (chosen >= idle_.size() - 1) return nullptr;
+  const std::size_t room = std::size_t{1} << chosen;
+  Buffer* buffer = nullptr;
+  if (!idle_[chosen].empty()) {
+    buffer = idle_[chosen].back();
+    idle_[chosen].pop_back();
+    idle_bytes_ -= room;
+  } else {
+    void* memory = ::operator new (room, std::align_val_t{alignment}, std::nothrow);
+    if (memory == nullptr) return nullptr;
+    buffer = new (std::nothrow) Buffer{static_cast<std::byte*>(memory), room};
+    if (buffer == nullptr) {
+      ::operator delete (memory, std::align_val_t{alignment});
+      return nullptr;
+    }
+  }
+  bytes_in_use_ += room;
+  return buffer;
+}
+
+void BufferPool::put(Buffer* buffer) {
+  bytes_in_use_ -= buffer->room;
+  if (idle_bytes_ + buffer->room > most_idle_bytes_) return free(buffer);
+  idle_bytes_ += buffer->room;
+  idle_[size_class(buffer->room)].push_back(buffer);
+}
+
+} // namespace strata::transport

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers for messages, by powers of two, kept for reuse up to a bound. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace strata::transport {
+
+class BufferPool {
+public:
+  static constexpr std::size_t alignment = 64;
+
+  struct Buffer {
+    std::byte* bytes;
+    std::size_t room;
+  };
+
+  /// Keeps at most `most_idle_bytes` of buffers that nobody uses.
+  explicit BufferPool(std::size_t most_idle_bytes) : most_idle_bytes_(most_idle_bytes) {}
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
+
+  /// A buffer with room for at least `bytes`, or null when memory has run out.
+  Buffer* take(std::size_t bytes);
+  void put(Buffer* buffer);
+
+  std::size_t bytes_in_use() const { return bytes_in_use_; }
+
+private:
+  static constexpr std::size_t smallest_log2 = 9;
+  static std::size_t size_class(std::size_t bytes);
+  static void free(Buffer* buffer);
+
+  std::array<std::vector<Buffer*>, 64> idle_;
+  std::size_t most_idle_bytes_;
+  std::size_t idle_bytes_ = 0;
+  std::size_t bytes_in_use_ = 0;
+};
+
+} // namespace strata::transport

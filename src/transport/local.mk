@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_core_a_SOURCES += \
+  src/transport/buffer_pool.cc src/transport/buffer_pool.h \
+  src/transport/carrier.cc src/transport/carrier.h \
+  src/transport/message.cc src/transport/message.h \
+  src/transport/message_channel.cc src/transport/message_channel.h \
+  src/transport/transport.h \
+  src/transport/ucx_loader.cc src/transport/ucx_loader.h

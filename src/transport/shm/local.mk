@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_core_a_SOURCES += \
+  src/transport/shm/parity_board.cc src/transport/shm/parity_board.h \
+  src/transport/shm/segment.cc src/transport/shm/segment.h \
+  src/transport/shm/shm_channel.cc src/transport/shm/shm_channel.h \
+  src/transport/shm/shm_transport.cc src/transport/shm/shm_transport.h

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/parity_board.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+namespace strata::transport::shm {
+
+ParityBoard::ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes)
+    : neighbours_(std::move(neighbours)), most_bytes_(most_bytes),
+      stride_(line_bytes + (most_bytes + line_bytes - 1) / line_bytes * line_bytes),
+      self_(static_cast<std::size_t>(neighbours_->self)) {}
+
+Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const Neighbours> neighbours,
+                                                          std::size_t most_bytes) {
+  std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes));
+  const std::size_t bytes = line_bytes + 2 * board->stride_;
+  auto lease = board->neighbours_->own->lease(bytes);
+  if (!lease) return lease.error();
+  board->offset_ = *lease;
+  board->leased_ = bytes;
+  std::byte* own = board->neighbours_->own->view().at(*lease);
+  populate(own, bytes);
+  new (own) std::atomic<std::uint32_t>(0);
+  for (std::size_t parity = 0; parity < 2; ++parity)
+    new (own + line_bytes + parity * board->stride_) std::atomic<std::uint64_t>(0);
+  return board;
+}
+
+Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
+  for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+    const View& view = rank == self_ ? neighbours_->own->view() : *neighbours_->views[rank];
+    if (!view.contains(announcements[rank], leased_))
+      return Error{ErrorKind::peer, fmt::format("rank {} announced slots outside its segment", rank)};
+    boards_.push_back(view.at(announcements[rank]));
+    if (rank != self_) populate(boards_.back(), leased_);
+  }
+  connected_ = true;
+  return ok();
+}
+
+std::int32_t ParityBoard::cpu_of(std::size_t rank) const {
+  return rank == self_ ? -1 : neighbours_->views[rank]->header().cpu.load(std::memory_order_relaxed);
+}
+
+void ParityBoard::depart() {
+  for (std::size_t rank = 0; rank < boards_.size(); ++rank)
+    if (rank != self_) departed(boards_[rank]).fetch_add(1, std::memory_order_release);
+}
+
+bool ParityBoard::quiescent() const {
+  return !connected_ || departed(boards_[self_]).load(std::memory_order_acquire) + 1 == boards_.size();
+}
+
+ParityBoard::~ParityBoard() {
+  if (leased_ > 0) neighbours_->own->give_back(offset_, leased_);
+}
+
+} // namespace strata::transport::shm

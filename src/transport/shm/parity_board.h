@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The latency path: an exchange of small payloads among all ranks of a node, at the price of one flag.
+//
+// Every rank owns two slots, used in turn. For exchange n it writes its payload and then the number n into slot
+// n mod 2, and reads the same slot of every peer once the number n stands there.
+//
+// Why two slots are enough, without acknowledgements: a rank writes slot n mod 2 again in exchange n + 2, after it has
+// completed n + 1, so after every peer had published n + 1; a peer publishes n + 1 only after it has completed n, that
+// is, after its last read of any slot of exchange n. The numbers are stored with release and loaded with acquire
+// order, and a payload is read before the reader's next number is stored with release, so the argument holds on any
+// memory model that respects these. (Lamport, "How to make a correct multiprocess program execute correctly on a
+// multiprocessor", IEEE ToC 46(7), 1997, gives the form of such proofs.)
+#pragma once
+
+#include "transport/shm/shm_transport.h"
+
+#include <atomic>
+
+namespace strata::transport::shm {
+
+class ParityBoard {
+public:
+  /// First step of the set-up: leases the slots, for payloads of up to `most_bytes`. All ranks of the context must be
+  /// neighbours.
+  static Result<std::unique_ptr<ParityBoard>> prepare(std::shared_ptr<const Neighbours> neighbours,
+                                                      std::size_t most_bytes);
+  ~ParityBoard();
+
+  std::uint64_t announcement() const { return offset_; }
+  Status connect(std::span<const std::uint64_t> announcements);
+
+  std::size_t most_bytes() const { return most_bytes_; }
+  std::size_t ranks() const { return boards_.size(); }
+
+  /// Begins the next exchange: where this rank's `bytes` of payload are to be written.
+  void* begin(std::size_t bytes) {
+    ++number_;
+    return payload(boards_[self_], bytes);
+  }
+  /// Makes them visible.
+  void publish() { sequence(boards_[self_]).store(number_, std::memory_order_release); }
+  /// `rank`'s payload in the current exchange, or null while it has not come.
+  const void* arrived(std::size_t rank, std::size_t bytes) const {
+    std::byte* board = boards_[rank];
+    return sequence(board).load(std::memory_order_acquire) == number_ ? payload(board, bytes) : nullptr;
+  }
+  /// The CPU that `rank` was last seen on.
+  std::int32_t cpu_of(std::size_t rank) const;
+
+  void depart();
+  bool quiescent() const;
+
+private:
+  ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes);
+
+  std::byte* slot(std::byte* board) const { return board + line_bytes + stride_ * (number_ & 1); }
+  std::atomic<std::uint64_t>& sequence(std::byte* board) const {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot(board));
+  }
+  // A payload that fits shares the line of its number: one transfer between caches.
+  void* payload(std::byte* board, std::size_t bytes) const {
+    return slot(board) + (bytes <= line_bytes - sizeof(std::uint64_t) ? sizeof(std::uint64_t) : line_bytes);
+  }
+  std::atomic<std::uint32_t>& departed(std::byte* board) const {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(board);
+  }
+
+  std::shared_ptr<const Neighbours> neighbours_;
+  std::size_t most_bytes_;
+  std::size_t stride_;
+  std::size_t self_;
+  std::uint64_t number_ = 0;
+  std::uint64_t offset_ = 0;
+  std::size_t leased_ = 0;
+  bool connected_ = false;
+  std::vector<std::byte*> boards_; ///< by rank
+};
+
+} // namespace strata::transport::shm

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/segment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <new>
+
+namespace strata::transport::shm {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::uint32_t layout_version = 1;
+
+/// The address of a segment, sent as bytes between processes of the same build.
+struct Address {
+  std::uint64_t nonce;
+  std::uint64_t bytes;
+  std::uint64_t heap_base; // Backing::heap only, valid in the process `pid`
+  std::int32_t pid;
+  std::int32_t descriptor;
+};
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
+
+std::string reason() { return std::strerror(errno); } // NOLINT: the message is copied at once
+
+} // namespace
+
+View::~View() {
+  if (mapped_) ::munmap(base_, bytes_);
+}
+
+Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t most_bytes) {
+  std::unique_ptr<Segment> segment(new Segment);
+  segment->backing_ = backing;
+  const std::size_t bytes = whole_pages(most_bytes);
+  Address address{};
+  address.bytes = bytes;
+  address.pid = ::getpid();
+  if (::getrandom(&address.nonce, sizeof address.nonce, 0) != sizeof address.nonce)
+    return Error{ErrorKind::resource, fmt::format("no random bytes for a segment's nonce: {}", reason())};
+
+  std::byte* base = nullptr;
+  if (backing == Backing::heap) {
+    segment->heap_.reset(new (std::nothrow) std::byte[bytes + page_bytes]);
+    if (!segment->heap_) return Error{ErrorKind::resource, fmt::format("cannot allocate a segment of {} bytes", bytes)};
+    void* start = segment->heap_.get();
+    std::size_t room = bytes + page_bytes;
+    base = static_cast<std::byte*>(std::align(page_bytes, bytes, start, room));
+    address.heap_base = reinterpret_cast<std::uint64_t>(base);
+  } else {
+    segment->descriptor_ = ::memfd_create("strata", MFD_CLOEXEC);
+    if (segment->descriptor_ < 0) return Error{ErrorKind::resource, fmt::format("memfd_create: {}", reason())};
+    if (::ftruncate(segment->descriptor_, static_cast<off_t>(bytes)) != 0)
+      return Error{ErrorKind::resource, fmt::format("cannot reserve a segment of {} bytes: {}", bytes, reason())};
+    if (::fallocate(segment->descriptor_, 0, 0, page_bytes) != 0)
+      return Error{ErrorKind::resource, fmt::format("cannot allocate a segment's first page: {}", reason())};
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->descriptor_, 0);
+    if (mapped == MAP_FAILED)
+      return Error{ErrorKind::resource, fmt::format("cannot map a segment of {} bytes: {}", bytes, reason())};
+    base = static_cast<std::byte*>(mapped);
+    address.descriptor = segment->descriptor_;
+  }
+  segment->view_ = std::make_unique<View>(base, bytes, backing == Backing::memfd);
+  auto* header = new (base) SegmentHeader;
+  header->nonce = address.nonce;
+  header->version = layout_version;
+  header->cpu.store(-1, std::memory_order_release);
+  segment->address_.assign(reinterpret_cast<const char*>(&address), sizeof address);
+  segment->free_[page_bytes] = bytes - page_bytes;
+  return segment;
+}
+
+Segment::~Segment() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<std::uint64_t> Segment::lease(std::size_t bytes) {
+  bytes = whole_pages(bytes);
+  const std::lock_guard lock(mutex_);
+  for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
+    if (hole->second < bytes) continue;
+    const std::uint64_t offset = hole->first;
+    if (descriptor_ >= 0 && ::fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0)
+      return Error{ErrorKind::resource, fmt::format("cannot allocate {} bytes of shared memory: {}", bytes, reason())};
+    if (backing_ == Backing::heap) std::memset(view_->at(offset), 0, bytes);
+    const std::uint64_t rest = hole->second - bytes;
+    free_.erase(hole);
+    if (rest > 0) free_[offset + bytes] = rest;
+    leased_ += bytes;
+    return offset;
+  }
+  return Error{ErrorKind::resource, fmt::format("no {} bytes left in a segment of {} (STRATA_SEGMENT), {} are in use",
+                                                bytes, view_->bytes(), leased_)};
+}
+
+void Segment::give_back(std::uint64_t offset, std::size_t bytes) {
+  bytes = whole_pages(bytes);
+  const std::lock_guard lock(mutex_);
+  leased_ -= bytes;
+  if (descriptor_ >= 0 && !keeps_pages_) // a hole reads as zero again, and its pages are free
+    (void)::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                      static_cast<off_t>(bytes));
+  auto [hole, inserted] = free_.emplace(offset, bytes);
+  if (auto next = std::next(hole); next != free_.end() && hole->first + hole->second == next->first) {
+    hole->second += next->second;
+    free_.erase(next);
+  }
+  if (hole != free_.begin()) {
+    auto before = std::prev(hole);
+    if (before->first + before->second == hole->first) {
+      before->second += hole->second;
+      free_.erase(hole);
+    }
+  }
+}
+
+Result<std::shared_ptr<View>> Segment::map(const std::string& text) {
+  Address address{};
+  if (text.size() != sizeof address) return Error{ErrorKind::peer, "a segment's address has the wrong length"};
+  std::memcpy(&address, text.data(), sizeof address);
+  if (address.heap_base != 0) {
+    if (address.pid != ::getpid()) return Error{ErrorKind::unsupported, "a segment on the heap of another process"};
+    return std::make_shared<View>(reinterpret_cast<std::byte*>(address.heap_base), address.bytes, false);
+  }
+  const std::string path = fmt::format("/proc/{}/fd/{}", address.pid, address.descriptor);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
+  // The number may name anything in another pid namespace: look before mapping, and never map what is too short.
+  std::uint64_t nonce = 0;
+  const bool ours = ::pread(descriptor, &nonce, sizeof nonce, 0) == sizeof nonce && nonce == address.nonce &&
+                    ::lseek(descriptor, 0, SEEK_END) >= static_cast<off_t>(address.bytes);
+  void* mapped = MAP_FAILED;
+  if (ours) mapped = ::mmap(nullptr, address.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  const std::string why =
+      ours ? reason() : "another file is there, so the process is on another machine or in another container";
+  ::close(descriptor);
+  if (mapped == MAP_FAILED) return Error{ErrorKind::unsupported, fmt::format("cannot map {}: {}", path, why)};
+  return std::make_shared<View>(static_cast<std::byte*>(mapped), address.bytes, true);
+}
+
+} // namespace strata::transport::shm

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/shm_channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace strata::transport::shm {
+namespace {
+
+constexpr std::size_t inline_bytes = line_bytes - sizeof(std::uint64_t);
+
+std::size_t whole_lines(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+
+/// A small payload shares the line of its sequence number: one transfer between caches instead of two.
+std::size_t payload_offset(std::size_t most_bytes) {
+  return most_bytes <= inline_bytes ? sizeof(std::uint64_t) : line_bytes;
+}
+
+std::atomic<std::uint64_t>& sequence(std::byte* slot) { return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot); }
+
+} // namespace
+
+std::uint32_t packed(sched::Tag tag) {
+  return static_cast<std::uint32_t>(tag.level) << 24 | static_cast<std::uint32_t>(tag.phase) << 16 | tag.round;
+}
+
+std::size_t ShmChannel::peer_index(std::int32_t rank) {
+  const auto found = std::find(peer_ranks_.begin(), peer_ranks_.end(), rank);
+  if (found != peer_ranks_.end()) return static_cast<std::size_t>(found - peer_ranks_.begin());
+  peer_ranks_.push_back(rank);
+  return peer_ranks_.size() - 1;
+}
+
+Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neighbours> neighbours,
+                                                     const ChannelShape& shape) {
+  Segment& segment = *neighbours->own;
+  std::unique_ptr<ShmChannel> channel(new ShmChannel(std::move(neighbours), shape));
+  std::size_t end = whole_lines(sizeof(BlockHeader) + shape.outgoing.size() * sizeof(DirectoryEntry));
+  std::vector<DirectoryEntry> directory;
+  for (const Outgoing& message : shape.outgoing) {
+    DirectoryEntry entry{};
+    entry.begin = static_cast<std::uint64_t>(message.begin);
+    entry.tag = packed(message.tag);
+    entry.payload = static_cast<std::uint32_t>(payload_offset(message.most_bytes));
+    entry.offset = end;
+    entry.stride = whole_lines(entry.payload + message.most_bytes);
+    end += entry.stride * shape.window;
+    directory.push_back(entry);
+  }
+  auto lease = segment.lease(end);
+  if (!lease) return lease.error();
+  channel->block_offset_ = *lease;
+  channel->block_bytes_ = end;
+  std::byte* block = segment.view().at(*lease);
+  populate(block, end);
+  auto* header = new (block) BlockHeader;
+  header->plan = shape.plan;
+  header->window = shape.window;
+  header->entries = directory.size();
+  header->bytes = end;
+  header->finished.store(0, std::memory_order_relaxed);
+  header->departed.store(0, std::memory_order_release);
+  std::memcpy(block + sizeof(BlockHeader), directory.data(), directory.size() * sizeof(DirectoryEntry));
+  for (std::size_t i = 0; i < directory.size(); ++i) {
+    Sender sender;
+    sender.slots = block + directory[i].offset;
+    sender.stride = directory[i].stride;
+    sender.payload = directory[i].payload;
+    for (std::int32_t rank : shape.outgoing[i].peers)
+      sender.readers.push_back(static_cast<std::uint32_t>(channel->peer_index(rank)));
+    channel->senders_.push_back(std::move(sender));
+  }
+  for (const Incoming& message : shape.incoming)
+    (void)channel->peer_index(message.peer);
+  return std::unique_ptr<Channel>(std::move(channel));
+}
+
+Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
+  peers_.resize(peer_ranks_.size());
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(peer_ranks_[i]);
+    const View& view = *neighbours_->views[rank];
+    if (!view.contains(announcements[rank], sizeof(BlockHeader)))
+      return Error{ErrorKind::peer, fmt::format("rank {} announced a block outside its segment", rank)};
+    auto* block = reinterpret_cast<BlockHeader*>(view.at(announcements[rank]));
+    if (block->plan != shape_.plan || block->window != shape_.window ||
+        !view.contains(announcements[rank], block->bytes))
+      return Error{ErrorKind::peer, fmt::format("rank {}'s block is not that of plan {}", rank, shape_.plan)};
+    peers_[i].block = block;
+    populate(view.at(announcements[rank]), block->bytes);
+  }
+  for (std::size_t i = 0; i < shape_.incoming.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(shape_.incoming[i].peer);
+    if (Status found = find_message(i, announcements[rank]); !found) return found;
+  }
+  connected_ = true;
+  return ok();
+}
+
+Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
+  const Incoming& message = shape_.incoming[index];
+  const View& view = *neighbours_->views[static_cast<std::size_t>(message.peer)];
+  std::byte* block = view.at(announced);
+  const auto* header = reinterpret_cast<const BlockHeader*>(block);
+  const auto* entries = reinterpret_cast<const DirectoryEntry*>(block + sizeof(BlockHeader));
+  for (std::uint64_t e = 0; e < header->entries; ++e) {
+    const DirectoryEntry& entry = entries[e];
+    if (entry.tag != packed(message.tag) || entry.begin != static_cast<std::uint64_t>(message.begin)) continue;
+    if (entry.stride < entry.payload + message.most_bytes ||
+        entry.offset + entry.stride * shape_.window > header->bytes)
+      break;
+    receivers_.push_back({block + entry.offset, entry.stride, entry.payload});
+    return ok();
+  }
+  return Error{ErrorKind::peer, fmt::format("rank {} does not send message {} as it is expected", message.peer,
+                                            sched::to_text(message.tag))};
+}
+
+void* ShmChannel::room(std::size_t index, std::uint64_t slice) {
+  Sender& sender = senders_[index];
+  if (slice >= shape_.window) {
+    const std::uint64_t needed = slice - shape_.window + 1; // the slice that was in this slot, counted from 1
+    for (std::uint32_t reader : sender.readers) {
+      Peer& peer = peers_[reader];
+      if (peer.seen_finished >= needed) continue;
+      peer.seen_finished = peer.block->finished.load(std::memory_order_acquire);
+      if (peer.seen_finished < needed) return nullptr;
+    }
+  }
+  return sender.slots + sender.stride * (slice % shape_.window) + sender.payload;
+}
+
+void ShmChannel::publish(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+  const Sender& sender = senders_[index];
+  sequence(sender.slots + sender.stride * (slice % shape_.window)).store(slice + 1, std::memory_order_release);
+  ++traffic_.messages;
+  traffic_.bytes += bytes;
+}
+
+bool ShmChannel::start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {
+  void* free_slot = room(index, slice);
+  if (free_slot == nullptr) return false;
+  std::memcpy(free_slot, payload, bytes);
+  publish(index, slice, bytes);
+  return true;
+}
+
+const void* ShmChannel::arrived(std::size_t index, std::uint64_t slice) {
+  const Receiver& receiver = receivers_[index];
+  const std::byte* slot = receiver.slots + receiver.stride * (slice % shape_.window);
+  const auto& number = *reinterpret_cast<const std::atomic<std::uint64_t>*>(slot);
+  return number.load(std::memory_order_acquire) == slice + 1 ? slot + receiver.payload : nullptr;
+}
+
+void ShmChannel::finished(std::uint64_t slice) { own().finished.store(slice + 1, std::memory_order_release); }
+
+// The owner of a block must not lease it anew before every rank that had it connected is through with it: each says
+// so in the block's `departed` when it closes its own channel.
+void ShmChannel::depart() {
+  for (Peer& peer : peers_)
+    peer.block->departed.fetch_add(1, std::memory_order_release);
+  peers_.clear();
+}
+
+bool ShmChannel::quiescent() {
+  return !connected_ || own().departed.load(std::memory_order_acquire) == peer_ranks_.size();
+}
+
+ShmChannel::~ShmChannel() {
+  if (block_bytes_ > 0) neighbours_->own->give_back(block_offset_, block_bytes_);
+}
+
+} // namespace strata::transport::shm

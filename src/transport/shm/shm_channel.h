@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A channel's block of shared memory, in its sender's segment:
+//
+//     BlockHeader | DirectoryEntry per message | slots
+//
+// A message has `window` slots, slice s in slot s mod window: a 64-bit sequence number (s + 1 once the payload is
+// there) and the payload. Receivers find a message in the directory by its identity, so no rank needs to know the
+// others' programs. A receiver that has finished a slice says so once, in its own block (`finished`); a sender reuses
+// a slot when all receivers of that message have finished the slice that was in it.
+#pragma once
+
+#include "transport/shm/shm_transport.h"
+
+#include <atomic>
+
+namespace strata::transport::shm {
+
+struct DirectoryEntry {
+  std::uint64_t begin;
+  std::uint64_t offset; ///< of slot 0, from the begin of the block
+  std::uint64_t stride;
+  std::uint32_t tag;
+  std::uint32_t payload; ///< offset of the payload in a slot
+};
+
+struct BlockHeader {
+  std::uint32_t plan;
+  std::uint32_t window;
+  std::uint64_t entries;
+  std::uint64_t bytes;                                     ///< of the whole block
+  alignas(line_bytes) std::atomic<std::uint64_t> finished; ///< slices that the owner of the block has finished reading
+  alignas(line_bytes) std::atomic<std::uint32_t> departed; ///< ranks that have closed their side of this block
+};
+
+class ShmChannel final : public Channel {
+public:
+  static Result<std::unique_ptr<Channel>> prepare(std::shared_ptr<const Neighbours> neighbours,
+                                                  const ChannelShape& shape);
+  ~ShmChannel() override;
+
+  std::uint64_t announcement() const override { return block_offset_; }
+  Status connect(std::span<const std::uint64_t> announcements) override;
+  bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) override;
+  bool sent(std::size_t, std::uint64_t) override { return true; }
+  const void* arrived(std::size_t index, std::uint64_t slice) override;
+  void release(std::size_t, std::uint64_t) override {}
+  void finished(std::uint64_t slice) override;
+  void depart() override;
+  bool quiescent() override;
+
+  bool shares_memory() const override { return true; }
+  void* room(std::size_t index, std::uint64_t slice) override;
+  void publish(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
+
+private:
+  /// A rank that shares this channel's memory.
+  struct Peer {
+    BlockHeader* block = nullptr;
+    std::uint64_t seen_finished = 0;
+  };
+  struct Sender {
+    std::byte* slots = nullptr;
+    std::size_t stride = 0;
+    std::size_t payload = 0;
+    std::vector<std::uint32_t> readers; ///< indices into peers_
+  };
+  struct Receiver {
+    const std::byte* slots = nullptr;
+    std::size_t stride = 0;
+    std::size_t payload = 0;
+  };
+
+  ShmChannel(std::shared_ptr<const Neighbours> neighbours, const ChannelShape& shape)
+      : neighbours_(std::move(neighbours)), shape_(shape) {}
+  std::size_t peer_index(std::int32_t rank);
+  BlockHeader& own() { return *reinterpret_cast<BlockHeader*>(neighbours_->own->view().at(block_offset_)); }
+  Status find_message(std::size_t index, std::uint64_t announced);
+
+  std::shared_ptr<const Neighbours> neighbours_;
+  ChannelShape shape_;
+  std::uint64_t block_offset_ = 0;
+  std::size_t block_bytes_ = 0;
+  bool connected_ = false;
+  std::vector<Peer> peers_;
+  std::vector<std::int32_t> peer_ranks_;
+  std::vector<Sender> senders_;
+  std::vector<Receiver> receivers_;
+};
+
+/// A tag as one number.
+std::uint32_t packed(sched::Tag tag);
+
+} // namespace strata::transport::shm

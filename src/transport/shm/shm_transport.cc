@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/shm_transport.h"
+
+#include "transport/shm/shm_channel.h"
+
+#include <sys/mman.h>
+
+namespace strata::transport::shm {
+
+Result<std::unique_ptr<ShmTransport>> ShmTransport::create(Backing backing, std::size_t most_bytes) {
+  auto segment = Segment::create(backing, most_bytes);
+  if (!segment) return segment.error();
+  return std::unique_ptr<ShmTransport>(new ShmTransport(backing, std::move(*segment)));
+}
+
+Result<std::shared_ptr<View>> ShmTransport::view_of(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<View>& known = views_[address];
+  if (auto view = known.lock()) return view;
+  auto view = Segment::map(address);
+  if (view) known = *view;
+  return view;
+}
+
+bool ShmTransport::maps(const std::string& address) { return !address.empty() && static_cast<bool>(view_of(address)); }
+
+Result<std::unique_ptr<ShmLinks>> ShmTransport::link_neighbours(std::span<const PeerAddress> ranks, std::int32_t self,
+                                                                const std::vector<bool>& members) {
+  Neighbours neighbours;
+  neighbours.own = segment_.get();
+  neighbours.self = self;
+  neighbours.views.resize(ranks.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!members[rank] || static_cast<std::int32_t>(rank) == self) continue;
+    auto view = view_of(ranks[rank].address);
+    if (!view) return view.error();
+    neighbours.views[rank] = std::move(*view);
+  }
+  return std::make_unique<ShmLinks>(std::move(neighbours));
+}
+
+Result<std::unique_ptr<Links>> ShmTransport::link(std::span<const PeerAddress> ranks, std::int32_t self,
+                                                  const std::vector<bool>& members) {
+  auto links = link_neighbours(ranks, self, members);
+  if (!links) return links.error();
+  return std::unique_ptr<Links>(std::move(*links));
+}
+
+Result<std::unique_ptr<Channel>> ShmLinks::prepare(const ChannelShape& shape) {
+  return ShmChannel::prepare(neighbours_, shape);
+}
+
+void populate(std::byte* from, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  (void)::madvise(from, bytes, MADV_POPULATE_WRITE); // only speed depends on it; older kernels refuse
+#else
+  (void)from, (void)bytes;
+#endif
+}
+
+} // namespace strata::transport::shm

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the engine asks of a transport. A folder each implements it: shm, ucx, mpi, loop.
+//
+//   Transport   one per process: the segment, the worker; knows its own address
+//   Links       one per context and transport: which ranks can be reached, by what
+//   Channel     one per plan, context and transport: the messages of the plan's schedule, slice after slice
+//
+// Messages of a channel are known when it is made: each has an index on the sender's and on the receiver's side, and
+// is sent once per slice (or, when it would be empty, not at all: both sides know). Slices of a channel are numbered
+// from 0 over the whole life of the plan, in 64 bits. At most `window` consecutive slices are in progress on a rank.
+//
+// Not thread-safe: one thread at a time per context. A transport that serves several contexts locks by itself.
+#pragma once
+
+#include "base/result.h"
+#include "sched/schedule.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace strata::transport {
+
+/// A message this rank sends once per slice, to all of `peers`.
+struct Outgoing {
+  sched::Tag tag;
+  sched::Unit begin = 0; ///< of its range: part of the message's identity
+  std::vector<std::int32_t> peers;
+  std::size_t most_bytes = 0;
+};
+
+/// A message this rank takes once per slice.
+struct Incoming {
+  sched::Tag tag;
+  sched::Unit begin = 0;
+  std::int32_t peer = -1;
+  std::size_t most_bytes = 0;
+};
+
+/// Everything a channel must make room for.
+struct ChannelShape {
+  std::uint32_t plan = 0; ///< the plan's number in its context, the same on all ranks
+  std::uint32_t window = 1;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+};
+
+/// Counts for statistics and tests.
+struct Traffic {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0; ///< payload sent; one copy for several receivers counts once
+};
+
+class Channel {
+public:
+  virtual ~Channel() = default;
+
+  /// What the peers must know of this channel; all ranks' announcements come back in connect().
+  virtual std::uint64_t announcement() const { return 0; }
+
+  /// Second step of the set-up: after all ranks have prepared theirs.
+  virtual Status connect(std::span<const std::uint64_t> announcements) = 0;
+
+  /// Whether all peers of this channel have been heard of since connect(). Call progress() between the calls until it
+  /// is true, failure() is not null or patience ends. Before that, a flush may wait for a peer that is elsewhere.
+  virtual bool connected() { return true; }
+
+  /// Whether payloads are written straight to where the receivers read them (shared memory): then room() and publish()
+  /// take the place of start_send() and sent(), and the caller writes the payload as suits it.
+  virtual bool shares_memory() const { return false; }
+  /// Where the payload of outgoing message `index` of `slice` is to be written; null: no room now, try again.
+  virtual void* room(std::size_t /*index*/, std::uint64_t /*slice*/) { return nullptr; }
+  /// Makes a written payload visible to its receivers.
+  virtual void publish(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
+
+  /// Starts outgoing message `index` of `slice`. False: no room now, try again after progress(). `bytes` > 0.
+  /// `payload` must stay unchanged until sent() is true.
+  virtual bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) = 0;
+
+  /// Whether the payload of a started send may be overwritten.
+  virtual bool sent(std::size_t index, std::uint64_t slice) = 0;
+
+  /// Where incoming message `index` of `slice` can be read, or null while it has not come. The bytes stay until
+  /// release().
+  virtual const void* arrived(std::size_t index, std::uint64_t slice) = 0;
+  virtual void release(std::size_t index, std::uint64_t slice) = 0;
+
+  /// Bytes of a message that arrived() returned, at most its most_bytes; 0: not known here. Less than expected means
+  /// that the peer passed other arguments: reading on would overrun.
+  virtual std::size_t arrived_bytes(std::size_t index, std::uint64_t slice) {
+    static_cast<void>(index);
+    static_cast<void>(slice);
+    return 0;
+  }
+
+  /// This rank has released all messages of all slices up to and including `slice`.
+  virtual void finished(std::uint64_t slice) = 0;
+
+  /// Moves messages on. True if anything happened that may let a step run.
+  virtual bool progress() { return false; }
+
+  /// Whether everything that was sent has left this process (design: local completion is not delivery). Call
+  /// progress() between the calls until it is true.
+  virtual bool flushed() { return true; }
+
+  /// This rank will not use the channel any more; it may be destroyed once quiescent() is true: then no peer reads its
+  /// memory any more. Sends nothing that needs an answer.
+  virtual void depart() {}
+  virtual bool quiescent() { return true; }
+
+  /// Why this channel will not get any further (a peer is gone, or sent what does not fit), or null. Valid as long as
+  /// the channel.
+  virtual const char* failure() const { return nullptr; }
+
+  const Traffic& traffic() const { return traffic_; }
+
+protected:
+  Traffic traffic_;
+};
+
+class Links {
+public:
+  virtual ~Links() = default;
+
+  /// Whether this transport can carry messages between this rank and `rank`. Symmetric.
+  virtual bool reaches(std::int32_t rank) const = 0;
+
+  /// First step of a channel's set-up: takes all memory it needs, sends nothing.
+  virtual Result<std::unique_ptr<Channel>> prepare(const ChannelShape& shape) = 0;
+};
+
+/// A rank of a context as its peers see it.
+struct PeerAddress {
+  std::uint64_t context_key = 0; ///< the peer's own number of this context (unique in its process)
+  std::string address;           ///< what the peer's Transport::address() said
+};
+
+class Transport {
+public:
+  virtual ~Transport() = default;
+  virtual const char* name() const = 0;
+
+  /// Opaque bytes by which other processes reach this one through this transport.
+  virtual const std::string& address() const = 0;
+
+  /// Links of a context whose ranks have these addresses (empty: that rank has no such transport). `self` is this
+  /// rank. Connects lazily. `members` says which ranks these links will be asked to reach.
+  virtual Result<std::unique_ptr<Links>> link(std::span<const PeerAddress> ranks, std::int32_t self,
+                                              const std::vector<bool>& members) = 0;
+
+  /// Bytes at and above which this transport changes to a slower or handshaking protocol; 0: never.
+  virtual std::size_t eager_limit() const { return 0; }
+};
+
+/// What a transport needs of the process.
+struct Surroundings {
+  const char* module_path = nullptr;
+};
+
+} // namespace strata::transport

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ucx/ucx_settings.h"
+
+#include "base/options.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <pthread.h>
+#include <string>
+#if __has_include(<ucs/debug/log_def.h>)
+#include <ucs/debug/log_def.h>
+#define STRATA_UCX_LOG_HANDLERS 1
+#endif
+
+namespace strata::transport {
+namespace {
+
+// Over TCP a rendezvous only adds a round trip: there is no copy to be saved. It costs 1.4 to 2.5 times as much as
+// sending at once, so messages below this size are sent at once, which is more than strata's usual slices.
+constexpr std::size_t tcp_eager_limit = 256 * 1024;
+
+/// All of a configuration as UCX prints it: NAME=VALUE a line, names with their prefix UCX_.
+std::string printed(const ucp_config_t* config) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* stream = open_memstream(&text, &size);
+  if (stream == nullptr) return {};
+  ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+  std::fclose(stream);
+  std::string result(text, size);
+  std::free(text);
+  return result;
+}
+
+std::string value_of(const std::string& configuration, const std::string& name) {
+  const std::string key = "UCX_" + name + "=";
+  std::size_t begin = configuration.starts_with(key) ? 0 : configuration.find("\n" + key);
+  if (begin == std::string::npos) return {};
+  begin = configuration.find('=', begin) + 1;
+  return configuration.substr(begin, configuration.find('\n', begin) - begin);
+}
+
+/// Whether only TCP can lead out of this node: no RDMA device, or the user allows none of its transports.
+bool only_tcp(const std::string& configuration) {
+  std::error_code ignored;
+  const std::filesystem::path devices = "/sys/class/infiniband";
+  if (!std::filesystem::exists(devices, ignored) || std::filesystem::is_empty(devices, ignored)) return true;
+  const std::string transports = "," + value_of(configuration, "TLS");
+  if (transports.find("all") != std::string::npos || transports.find('^') != std::string::npos) return false;
+  for (const char* rdma : {",rc", ",dc", ",ud", ",ib", ",srd", ",gga"})
+    if (transports.find(rdma) != std::string::npos) return false;
+  return true;
+}
+
+#ifdef STRATA_UCX_LOG_HANDLERS
+// The transport's lock may be held by one thread while the MPI library uses UCX on another: quiet is per thread.
+thread_local int quiet_depth = 0;
+
+ucs_log_func_rc_t drop_when_quiet(const char*, unsigned, const char*, ucs_log_level_t level,
+                                  const ucs_log_component_config_t*, const char*, va_list) {
+  const bool complaint = level == UCS_LOG_LEVEL_ERROR || level == UCS_LOG_LEVEL_WARN;
+  return complaint && quiet_depth > 0 ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
+}
+
+// The handler is never removed: others may have been put on top of it. This module stays loaded.
+void install_log_handler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (ucs_global_opts.log_component.log_level <= UCS_LOG_LEVEL_WARN) ucs_log_push_handler(drop_when_quiet);
+  });
+}
+#endif
+
+} // namespace
+
+Result<UcxSettings> read_ucx_settings() {
+  UcxSettings settings;
+  if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &settings.config); status != UCS_OK)
+    return Error{ErrorKind::unsupported,
+                 std::string("UCX cannot read its configuration: ") + ucs_status_string(status)};
+
+  const std::string configuration = printed(settings.config);
+  const std::string threshold = value_of(configuration, "RNDV_THRESH");
+  if (threshold.find("auto") == std::string::npos && !threshold.empty()) {
+    // The user's. "inf" is never; of "intra:64K,inter:1M" the last number is the one between nodes.
+    std::string number = threshold.substr(threshold.find_last_of(":,") + 1);
+    if (number.ends_with('B') || number.ends_with('b')) number.pop_back();
+    const auto bytes = parse_bytes(number);
+    settings.eager_limit = bytes ? static_cast<std::size_t>(*bytes) : 0;
+  } else if (only_tcp(configuration)) {
+    const std::string wanted = std::to_string(tcp_eager_limit);
+    if (ucp_config_modify(settings.config, "RNDV_THRESH", wanted.c_str()) == UCS_OK)
+      settings.eager_limit = tcp_eager_limit;
+  }
+#if UCP_API_VERSION >= UCP_VERSION(1, 12)
+  // Shared memory is strata's own, and UCX would not start without room in /dev/shm. Its older releases know no '^'.
+  if (value_of(configuration, "TLS") == "all") static_cast<void>(ucp_config_modify(settings.config, "TLS", "^sm"));
+#endif
+  // A flush of the worker then asks the network devices and not each endpoint: see ucx_transport.h.
+  static_cast<void>(ucp_config_modify(settings.config, "FLUSH_WORKER_EPS", "n"));
+  return settings;
+}
+
+#ifdef STRATA_UCX_LOG_HANDLERS
+QuietUcx::QuietUcx() {
+  install_log_handler();
+  ++quiet_depth;
+}
+QuietUcx::~QuietUcx() { --quiet_depth; }
+#else
+QuietUcx::QuietUcx() = default;
+QuietUcx::~QuietUcx() = default;
+#endif
+
+BlockedSignals::BlockedSignals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &saved_);
+}
+BlockedSignals::~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+
+} // namespace strata::transport

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How UCX is told what strata needs, without touching the environment, the program's signals or its output.
+#pragma once
+
+#include "base/result.h"
+
+#include <csignal>
+#include <cstddef>
+#include <ucp/api/ucp.h>
+
+namespace strata::transport {
+
+/// A configuration for ucp_init(), to be released with ucp_config_release().
+struct UcxSettings {
+  ucp_config_t* config = nullptr;
+  std::size_t eager_limit = 0; ///< as Transport::eager_limit()
+};
+
+/// Reads UCX's own configuration (its UCX_ variables and files count) and completes it where the user said nothing.
+Result<UcxSettings> read_ucx_settings();
+
+/// While it lives, UCX's warnings and errors on this thread are not printed: strata reports failures itself. A user
+/// who asked UCX for a more talkative level gets everything.
+class QuietUcx {
+public:
+  QuietUcx();
+  QuietUcx(const QuietUcx&) = delete;
+  QuietUcx& operator=(const QuietUcx&) = delete;
+  ~QuietUcx();
+};
+
+/// While it lives, threads started by this one have all signals blocked: UCX's own thread must not run the program's
+/// signal handlers.
+class BlockedSignals {
+public:
+  BlockedSignals();
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals();
+
+private:
+  sigset_t saved_;
+};
+
+} // namespace strata::transport
