@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the ranks of a context find each other before strata's own transports are up.
+#pragma once
+
+#include "base/result.h"
+#include "engine/wait.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace strata::comm {
+
+class Bootstrap {
+public:
+  virtual ~Bootstrap() = default;
+  virtual std::int32_t rank() const = 0;
+  virtual std::int32_t ranks() const = 0;
+  /// Every rank gives `bytes` and gets those of all, in rank order. Collective.
+  virtual Status all_gather(const void* mine, void* all, std::size_t bytes) = 0;
+  /// To be called while waiting.
+  virtual engine::IdleHook idle_hook() const { return {}; }
+  /// Whether a call can be handed to another library (an MPI library).
+  virtual bool has_native() const { return false; }
+};
+
+/// all_gather of one value of a plain type.
+template <typename T>
+Result<std::vector<T>> gather(Bootstrap& bootstrap, const T& mine) {
+  std::vector<T> all(static_cast<std::size_t>(bootstrap.ranks()));
+  if (Status gathered = bootstrap.all_gather(&mine, all.data(), sizeof(T)); !gathered) return gathered.error();
+  return all;
+}
+
+/// all_gather of strings of any length: two exchanges.
+inline Result<std::vector<std::string>> gather_text(Bootstrap& bootstrap, const std::string& mine) {
+  auto lengths = gather(bootstrap, static_cast<std::uint64_t>(mine.size()));
+  if (!lengths) return lengths.error();
+  std::size_t most = 0;
+  for (std::uint64_t length : *lengths)
+    most = most < length ? length : most;
+  std::vector<std::string> all(lengths->size());
+  if (most == 0) return all;
+  std::vector<char> padded(most, '\0'), gathered(most * all.size());
+  std::memcpy(padded.data(), mine.data(), mine.size());
+  if (Status done = bootstrap.all_gather(padded.data(), gathered.data(), most); !done) return done.error();
+  for (std::size_t r = 0; r < all.size(); ++r)
+    all[r].assign(gathered.data() + r * most, (*lengths)[r]);
+  return all;
+}
+
+} // namespace strata::comm

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A Context: what is known of one communicator - its peers, hierarchy, options agreed on, plans - and how it runs
+// Calls.
+#pragma once
+
+#include "comm/bootstrap.h"
+#include "comm/process.h"
+#include "engine/plan.h"
+#include "transport/shm/parity_board.h"
+#include "tune/choice.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+
+namespace strata::comm {
+
+/// One checked request for an all-reduce.
+struct Call {
+  const void* input = nullptr; ///< may equal output (in place)
+  void* output = nullptr;
+  std::int64_t elements = 0;
+  type::Element element{};
+  type::Operation operation{};
+};
+
+/// What became of a call. `native`: nothing was sent, and all ranks got the same answer.
+enum class Outcome : std::uint8_t { done, native };
+
+class Context {
+public:
+  /// Collective over the bootstrap's ranks; all get a context, or all get an error. Keeps the bootstrap.
+  static Result<std::unique_ptr<Context>> create(Process& process, std::unique_ptr<Bootstrap> bootstrap);
+  /// Leaves what peers may still read to the process (see Process::settle_departed).
+  ~Context();
+
+  /// Runs the call to its end, or says that it is native's. All ranks call it in the same order with the same number
+  /// of elements, kind of element and operation. One thread at a time.
+  Outcome all_reduce(const Call& call) {
+    const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
+    Decision& decision = decisions_[tune::size_class(bytes)];
+    if (decision.path == Path::board) [[likely]]
+      return run_on_board(call, decision, bytes);
+    return all_reduce_elsewhere(call, decision, bytes);
+  }
+
+  std::int32_t rank() const { return rank_; }
+  std::int32_t ranks() const { return ranks_; }
+  std::int32_t nodes() const { return situation_.job.nodes; }
+  const topo::Hierarchy& hierarchy() const { return situation_.job.hierarchy; }
+  const Options& options() const { return options_; }
+
+  /// For strata-info and the log: which transport reaches each rank ("self" for this one), and host names.
+  const std::vector<std::string>& transport_by_rank() const { return transport_names_; }
+  const std::vector<std::string>& hosts() const { return hosts_; }
+  /// Lines for the user in any case: options that differ between ranks or cannot be followed here.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Lines for a user who asked: transports that were skipped, and why.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// The choice for a size, made if need be; makes no plan.
+  tune::Choice choice_for(std::size_t bytes) const;
+
+  Statistics statistics() const;
+
+private:
+  enum class Path : std::uint8_t { undecided, native, board, plan };
+  /// What was decided for a size class.
+  struct Decision {
+    Path path = Path::undecided;
+    engine::Plan* plan = nullptr;
+    std::string name;
+    Tally tally;
+  };
+  struct MadePlan {
+    std::string name; ///< of the candidate: equal candidates share a plan
+    std::unique_ptr<engine::Plan> plan;
+  };
+
+  Context(Process& process, std::unique_ptr<Bootstrap> bootstrap);
+  // context_setup.cc: steps of create(), each collective
+  Status agree_on_options(const std::vector<std::string>& texts);
+  Status find_neighbours();
+  Status link_between_nodes(const std::vector<bool>& here);
+  Status try_between_nodes(const std::string& name, const std::vector<bool>& there, bool* all_have_it);
+  Status settle_hierarchy();
+  bool wants(const std::string& transport) const;
+  Status share_cards();
+
+  // context_plan.cc
+  void decide(Decision& decision, std::size_t bytes);
+  Status make_board();
+  Result<engine::Plan*> make_plan(const tune::Candidate& candidate);
+  Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
+  Status reach_peers(engine::Plan& plan);
+  bool all_agree(bool mine);
+  void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
+
+  // context_run.cc
+  Outcome run_on_board(const Call& call, Decision& decision, std::size_t bytes);
+  void exchange_on_board(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
+                         kernel::Store store);
+  Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
+  void run_plan(const Call& call, engine::Plan& plan);
+  kernel::Reducer reducer(const Call& call) const;
+  const void* await(std::size_t rank, std::size_t bytes);
+
+  struct Card; // what ranks tell each other first
+
+  Process& process_;
+  std::unique_ptr<Bootstrap> bootstrap_;
+  std::int32_t rank_;
+  std::int32_t ranks_;
+  Options options_;
+  std::uint64_t key_;
+  std::vector<transport::PeerAddress> addresses_; ///< of the transport being linked, by rank
+  std::vector<std::uint64_t> keys_;               ///< the peers' context keys
+  std::vector<topo::RankFacts> facts_;
+  std::vector<std::uint32_t> usable_cores_;
+  std::vector<std::string> hosts_, warnings_, notes_, transport_names_;
+  engine::Crowding crowding_ = engine::Crowding::roomy;
+
+  std::unique_ptr<transport::shm::ShmLinks> neighbours_;
+  std::vector<std::unique_ptr<transport::Links>> links_;
+  std::vector<transport::Links*> all_links_;
+  std::vector<std::string> link_names_;
+  std::vector<std::uint8_t> route_;
+
+  tune::Situation situation_;
+  std::array<Decision, tune::size_classes> decisions_;
+  std::unique_ptr<transport::shm::ParityBoard> board_;
+  bool board_failed_ = false;
+  std::vector<MadePlan> plans_;
+  std::uint32_t next_plan_ = 0;
+  std::vector<const void*> operands_;
+  std::map<std::string, Tally> failures_;
+};
+
+} // namespace strata::comm

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a context decides for a size class, once: the choice, and the plan or the slots for it. Collective.
+#include "comm/context.h"
+
+#include "base/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace strata::comm {
+namespace {
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+  return fmt::format("{:.2f} ms", seconds * 1e3);
+}
+
+/// Several agreements in one exchange.
+struct PlanCard {
+  std::uint8_t prepared;
+  std::uint64_t announcements[4];
+};
+
+class LeftPlans final : public Remains {
+public:
+  std::vector<std::unique_ptr<transport::Links>> links; // used by the plans below
+  std::unique_ptr<transport::shm::ShmLinks> neighbours;
+  std::vector<std::unique_ptr<engine::Plan>> plans;
+  std::unique_ptr<transport::shm::ParityBoard> board;
+
+  ~LeftPlans() override {
+    plans.clear();
+    board.reset();
+  }
+  bool quiescent() override {
+    return (board == nullptr || board->quiescent()) &&
+           std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan->quiescent(); });
+  }
+};
+
+} // namespace
+
+Context::~Context() {
+  {
+    const Statistics mine = statistics();
+    const std::lock_guard lock(process_.statistics_mutex());
+    process_.statistics().add(mine);
+  }
+  auto left = std::make_unique<LeftPlans>();
+  for (MadePlan& made : plans_) {
+    if (!made.plan) continue;
+    made.plan->depart();
+    left->plans.push_back(std::move(made.plan));
+  }
+  if (board_) board_->depart();
+  left->board = std::move(board_);
+  left->links = std::move(links_);
+  left->neighbours = std::move(neighbours_);
+  process_.bury(std::move(left));
+}
+
+tune::Choice Context::choice_for(std::size_t bytes) const {
+  return tune::choose(situation_, options_, tune::size_class(bytes));
+}
+
+Status Context::make_board() {
+  auto board = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_slot_bytes);
+  PlanCard mine{};
+  mine.prepared = board ? 1 : 0;
+  if (board) mine.announcements[0] = (*board)->announcement();
+  auto all = gather(*bootstrap_, mine);
+  if (!all) return all.error();
+  std::vector<std::uint64_t> announced;
+  for (const PlanCard& card : *all) {
+    if (card.prepared == 0)
+      return board ? Error{ErrorKind::resource, "another rank has no room for its slots"} : board.error();
+    announced.push_back(card.announcements[0]);
+  }
+  const Status connected = (*board)->connect(announced);
+  if (!all_agree(static_cast<bool>(connected)))
+    return connected ? Error{ErrorKind::resource, "another rank could not read the slots"} : connected.error();
+  board_ = std::move(*board);
+  return ok();
+}
+
+Result<std::unique_ptr<engine::Plan>> Context::prepare_plan(const tune::Candidate& candidate) {
+  const hier::AllReduce schedule(situation_.job.hierarchy, candidate.composition);
+  engine::PlanShape shape;
+  shape.number = next_plan_;
+  shape.slice_bytes = candidate.slice_bytes;
+  shape.window = candidate.window;
+  shape.scratch = &process_.scratch();
+  return engine::Plan::prepare(schedule.program(rank_), shape, {all_links_, route_}, process_.kernels().copy);
+}
+
+// A peer may have an address and still not be reachable (a firewall, another network): better to know before the first
+// message than to hang in it.
+Status Context::reach_peers(engine::Plan& plan) {
+  constexpr auto patience = std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  while (!plan.connected()) {
+    if (const char* why = plan.failure()) return Error{ErrorKind::peer, why};
+    if (std::chrono::steady_clock::now() > end)
+      return Error{ErrorKind::peer,
+                   fmt::format("rank {} did not hear from all of its peers in {} s", rank_, patience.count())};
+    waiter.step(crowding_ == engine::Crowding::crowded);
+  }
+  return ok();
+}
+
+Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
+  const std::string name = candidate.name();
+  for (const MadePlan& made : plans_)
+    if (made.name == name) {
+      if (!made.plan) return Error{ErrorKind::resource, "the same plan could not be made before"};
+      return made.plan.get();
+    }
+  auto plan = prepare_plan(candidate);
+  ++next_plan_;
+  PlanCard mine{};
+  mine.prepared = plan ? 1 : 0;
+  if (plan) {
+    const auto numbers = (*plan)->announcements();
+    std::copy(numbers.begin(), numbers.end(), mine.announcements);
+  }
+  auto all = gather(*bootstrap_, mine);
+  if (!all) return all.error();
+  std::vector<std::vector<std::uint64_t>> announced(all_links_.size());
+  bool prepared = true;
+  for (const PlanCard& card : *all) {
+    prepared &= card.prepared != 0;
+    for (std::size_t link = 0; link < announced.size(); ++link)
+      announced[link].push_back(card.announcements[link]);
+  }
+  Status connected = plan ? ok() : plan.error();
+  if (prepared) connected = (*plan)->connect(announced);
+  if (prepared && connected) connected = reach_peers(**plan);
+  const bool works = all_agree(prepared && connected);
+  plans_.push_back({name, nullptr});
+  if (!works)
+    return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
+  plans_.back().plan = std::move(*plan);
+  return plans_.back().plan.get();
+}
+
+// When the best candidate cannot be made (no memory, a peer that cannot be reached), the next one is tried; all ranks
+// see the same failures, so they try the same.
+void Context::decide(Decision& decision, std::size_t bytes) {
+  const tune::Choice choice = choice_for(bytes);
+  std::vector<tune::Candidate> order{choice.chosen};
+  order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
+  std::string trouble = choice.note;
+  decision.path = Path::native;
+  decision.name = "native";
+  std::size_t tries = 0;
+  for (const tune::Candidate& candidate : order) {
+    if (candidate.kind == tune::Candidate::Kind::native || tries++ == 3) break;
+    decision.name = candidate.name();
+    if (candidate.kind == tune::Candidate::Kind::board) {
+      const Status made = board_ ? ok() : board_failed_ ? Status(Error{}) : make_board();
+      board_failed_ = !made;
+      if (made) decision.path = Path::board;
+      if (made) break;
+      trouble += (trouble.empty() ? "" : "; ") + made.error().message;
+    } else {
+      auto made = make_plan(candidate);
+      if (made) {
+        decision.path = Path::plan;
+        decision.plan = *made;
+        break;
+      }
+      trouble += (trouble.empty() ? "" : "; ") + made.error().message;
+    }
+    decision.name = "native";
+  }
+  if (options_.log_choice && rank_ == 0)
+    log_choice(choice, bytes, trouble.empty() ? std::string() : fmt::format("{}; using {}", trouble, decision.name));
+}
+
+void Context::log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble) {
+  const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
+  std::string line =
+      fmt::format("{} ranks on {} nodes, {} to {} bytes: {} ({} predicted)", ranks_, situation_.job.nodes, low, high,
+                  choice.chosen.name(), duration(choice.chosen.seconds));
+  std::size_t shown = 0;
+  for (const tune::Candidate& candidate : choice.runners_up) {
+    if (shown++ == 3) break;
+    line += fmt::format("{} {} ({})", shown == 1 ? "; then" : ",", candidate.name(), duration(candidate.seconds));
+  }
+  if (!trouble.empty()) line += "; " + trouble;
+  log_line(line);
+}
+
+} // namespace strata::comm

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Running calls. Nothing here allocates, locks or looks up a string once a size class has been decided.
+#include "comm/context.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace strata::comm {
+namespace {
+
+// Vectors from this size on have their results written around the caches. Measured where two cores share no cache: 64
+// KiB to 4 MiB in a third of the time; where they share one, it costs about a tenth.
+constexpr std::size_t streaming_from = std::size_t{64} << 10;
+// Spins before a wait is worth setting up; with more ranks than cores, the peer may need this very core at once.
+constexpr std::uint32_t first_spins = 64;
+constexpr std::uint32_t first_spins_crowded = 2;
+
+} // namespace
+
+kernel::Reducer Context::reducer(const Call& call) const {
+  return {process_.kernels().find(call.element, call.operation), nullptr, type::bytes_of(call.element)};
+}
+
+const void* Context::await(std::size_t rank, std::size_t bytes) {
+  const transport::shm::ParityBoard& board = *board_;
+  const std::uint32_t spins = crowding_ == engine::Crowding::crowded ? first_spins_crowded : first_spins;
+  for (std::uint32_t spin = 0; spin < spins; ++spin) {
+    if (const void* payload = board.arrived(rank, bytes)) return payload;
+    engine::pause();
+  }
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  auto& own_cpu = neighbours_->neighbours()->own->view().header().cpu;
+  for (;;) {
+    const std::int32_t cpu = engine::current_cpu();
+    if (own_cpu.load(std::memory_order_relaxed) != cpu) own_cpu.store(cpu, std::memory_order_relaxed);
+    const bool shares = board.cpu_of(rank) == cpu;
+    for (int i = 0; i < 16; ++i) {
+      if (const void* payload = board.arrived(rank, bytes)) return payload;
+      waiter.step(shares);
+    }
+  }
+}
+
+void Context::exchange_on_board(const Call& call, std::size_t first, std::size_t elements,
+                                const kernel::Reducer& reduction, kernel::Store store) {
+  transport::shm::ParityBoard& board = *board_;
+  const std::size_t bytes = elements * reduction.element_bytes;
+  const auto* input = static_cast<const std::byte*>(call.input) + first * reduction.element_bytes;
+  void* slot = board.begin(bytes);
+  if (bytes < engine::publish_streaming_from)
+    std::memcpy(slot, input, bytes);
+  else
+    process_.kernels().copy(slot, input, bytes, kernel::Store::streaming);
+  board.publish();
+  const auto count = static_cast<std::size_t>(ranks_);
+  const auto self = static_cast<std::size_t>(rank_);
+  for (std::size_t rank = 0; rank < count; ++rank)
+    operands_[rank] = rank == self ? input : await(rank, bytes);
+  reduction.function(static_cast<std::byte*>(call.output) + first * reduction.element_bytes, operands_.data(), count,
+                     elements, store, reduction.state);
+}
+
+Outcome Context::run_on_board(const Call& call, Decision& decision, std::size_t bytes) {
+  const kernel::Reducer reduction = reducer(call);
+  const auto elements = static_cast<std::size_t>(call.elements);
+  const kernel::Store store = bytes >= streaming_from ? kernel::Store::streaming : kernel::Store::cached;
+  if (bytes <= tune::board_slot_bytes) [[likely]] {
+    exchange_on_board(call, 0, elements, reduction, store);
+  } else {
+    // A rank writes piece n + 1 into the other slot: the peers have read piece n - 1 there, for they have published n.
+    const std::size_t piece = tune::board_slot_bytes / reduction.element_bytes;
+    for (std::size_t first = 0; first < elements; first += piece)
+      exchange_on_board(call, first, std::min(piece, elements - first), reduction, store);
+  }
+  ++decision.tally.calls;
+  decision.tally.bytes += bytes;
+  return Outcome::done;
+}
+
+void Context::run_plan(const Call& call, engine::Plan& plan) {
+  engine::Request request;
+  request.input = static_cast<const std::byte*>(call.input);
+  request.output = static_cast<std::byte*>(call.output);
+  request.elements = call.elements;
+  request.reducer = reducer(call);
+  plan.submit(request, streaming_from);
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  const bool crowded = crowding_ == engine::Crowding::crowded;
+  while (!request.complete()) {
+    if (plan.advance())
+      waiter.reset();
+    else
+      waiter.step(crowded);
+  }
+  while (!plan.flushed())
+    waiter.step(crowded);
+}
+
+Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
+  if (decision.path == Path::undecided) {
+    decide(decision, bytes);
+    if (decision.path == Path::board) return run_on_board(call, decision, bytes);
+  }
+  ++decision.tally.calls;
+  decision.tally.bytes += bytes;
+  if (decision.path == Path::native) return Outcome::native;
+  run_plan(call, *decision.plan);
+  return Outcome::done;
+}
+
+Statistics Context::statistics() const {
+  Statistics sum;
+  sum.contexts = 1;
+  if (neighbours_) sum.most_segment_bytes = neighbours_->neighbours()->own->leased_bytes();
+  for (const Decision& decision : decisions_) {
+    if (decision.tally.calls == 0) continue;
+    if (decision.path == Path::native)
+      sum.native_by_reason["predicted to be faster"] += decision.tally;
+    else
+      sum.by_algorithm[decision.name] += decision.tally;
+    if (decision.path == Path::board && ranks_ > 1) {
+      const auto others = static_cast<std::uint64_t>(ranks_ - 1);
+      sum.sent_by_transport[link_names_.front()] += decision.tally;
+      sum.sent_by_level[hierarchy().levels.back().name] +=
+          {decision.tally.calls * others, decision.tally.bytes * others};
+    }
+  }
+  for (const MadePlan& made : plans_) {
+    if (!made.plan) continue;
+    for (std::size_t link = 0; link < all_links_.size(); ++link) {
+      const transport::Traffic traffic = made.plan->traffic(link);
+      if (traffic.messages > 0) sum.sent_by_transport[link_names_[link]] += {traffic.messages, traffic.bytes};
+    }
+    for (std::size_t level = 0; level < hierarchy().levels.size() && level < engine::Plan::most_levels; ++level) {
+      const transport::Traffic traffic = made.plan->level_traffic(level);
+      if (traffic.messages > 0) sum.sent_by_level[hierarchy().levels[level].name] += {traffic.messages, traffic.bytes};
+    }
+  }
+  return sum;
+}
+
+} // namespace strata::comm

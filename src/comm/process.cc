@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/process.h"
+
+#include "base/module.h"
+
+#include <algorithm>
+
+namespace strata::comm {
+namespace {
+
+const kernel::Kernels* load_kernels(const Options& options) {
+  using Entry = const kernel::Kernels* (*)();
+  if (auto symbol = open_module_symbol(options, "kernel", "strata_kernels_v1"))
+    if (const kernel::Kernels* kernels = reinterpret_cast<Entry>(*symbol)()) return kernels;
+  return &kernel::scalar(); // slower, never wrong; strata-info says which
+}
+
+} // namespace
+
+void Statistics::add(const Statistics& other) {
+  const auto merge = [](std::map<std::string, Tally>& into, const std::map<std::string, Tally>& from) {
+    for (const auto& [name, tally] : from)
+      into[name] += tally;
+  };
+  merge(by_algorithm, other.by_algorithm);
+  merge(native_by_reason, other.native_by_reason);
+  merge(sent_by_level, other.sent_by_level);
+  merge(sent_by_transport, other.sent_by_transport);
+  contexts += other.contexts;
+  most_segment_bytes = std::max(most_segment_bytes, other.most_segment_bytes);
+}
+
+Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers)
+    : options_(std::move(options)), backing_(backing), makers_(std::move(makers)), kernels_(load_kernels(options_)),
+      facts_(topo::local_facts(options_)), scratch_(options_.scratch) {}
+
+Process::~Process() {
+  if (shared_memory_) shared_memory_->segment().keep_pages();
+}
+
+transport::shm::ShmTransport* Process::shared_memory(std::string* why_not) {
+  const std::lock_guard lock(mutex_);
+  if (!shared_memory_tried_) {
+    shared_memory_tried_ = true;
+    auto made = transport::shm::ShmTransport::create(backing_, options_.segment);
+    if (made)
+      shared_memory_ = std::move(*made);
+    else
+      shared_memory_why_not_ = made.error().message;
+  }
+  if (why_not != nullptr) *why_not = shared_memory_why_not_;
+  return shared_memory_.get();
+}
+
+std::vector<std::string> Process::between_nodes_names() const {
+  std::vector<std::string> names;
+  for (const TransportMaker& maker : makers_)
+    names.push_back(maker.name);
+  return names;
+}
+
+transport::Transport* Process::between_nodes(const std::string& name, std::string* why_not) {
+  const std::lock_guard lock(mutex_);
+  auto [started, is_new] = started_.try_emplace(name);
+  if (is_new) {
+    started->second.why_not = "this build has no such transport";
+    for (const TransportMaker& maker : makers_) {
+      if (maker.name != name) continue;
+      auto made = maker.make(options_);
+      if (made)
+        started->second.transport = std::move(*made);
+      else
+        started->second.why_not = made.error().message;
+    }
+  }
+  if (why_not != nullptr) *why_not = started->second.why_not;
+  return started->second.transport.get();
+}
+
+void Process::bury(std::unique_ptr<Remains> remains) {
+  const std::lock_guard lock(mutex_);
+  remains_.push_back(std::move(remains));
+  std::erase_if(remains_, [](const auto& kept) { return kept->quiescent(); });
+}
+
+std::uint64_t Process::next_context_key() {
+  const std::lock_guard lock(mutex_);
+  return ++context_key_;
+}
+
+} // namespace strata::comm

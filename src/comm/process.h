@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What belongs to the process and is shared by all of its contexts: options, kernels, one segment, one worker.
+#pragma once
+
+#include "base/options.h"
+#include "engine/scratch.h"
+#include "kernel/kernel.h"
+#include "topo/local_facts.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/transport.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace strata::comm {
+
+/// Makes a transport that carries messages between nodes; the error says why it cannot run here.
+struct TransportMaker {
+  std::string name; ///< as the option TRANSPORTS spells it
+  std::function<Result<std::unique_ptr<transport::Transport>>(const Options&)> make;
+};
+
+/// What a departed context leaves until no peer reads it any more.
+class Remains {
+public:
+  virtual ~Remains() = default;
+  virtual bool quiescent() = 0;
+};
+
+/// Calls and bytes by what ran, collected over all contexts of the process.
+struct Tally {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  Tally& operator+=(const Tally& other) {
+    calls += other.calls;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+struct Statistics {
+  std::map<std::string, Tally> by_algorithm;      ///< what ran here
+  std::map<std::string, Tally> native_by_reason;  ///< what was handed to the MPI library
+  std::map<std::string, Tally> sent_by_level;     ///< messages and bytes that this rank sent, by level
+  std::map<std::string, Tally> sent_by_transport; ///< the same by transport
+  std::uint64_t contexts = 0;
+  std::uint64_t most_segment_bytes = 0;
+  void add(const Statistics& other);
+};
+
+class Process {
+public:
+  Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers);
+  /// All contexts are gone. Slower peers may still read what these left in shared memory.
+  ~Process();
+
+  const Options& options() const { return options_; }
+  const kernel::Kernels& kernels() const { return *kernels_; }
+  const topo::LocalFacts& facts() const { return facts_; }
+  engine::ScratchBudget& scratch() { return scratch_; }
+
+  /// The shared-memory transport, or null with the reason why it could not be made. Made when first asked for.
+  transport::shm::ShmTransport* shared_memory(std::string* why_not);
+  /// The transport of that name; made when first asked for, and never tried again when that failed.
+  transport::Transport* between_nodes(const std::string& name, std::string* why_not);
+  std::vector<std::string> between_nodes_names() const;
+
+  /// A number that no other context of this process has had.
+  std::uint64_t next_context_key();
+
+  /// Keeps what a context leaves, and destroys what has become quiescent since the last time.
+  void bury(std::unique_ptr<Remains> remains);
+
+  Statistics& statistics() { return statistics_; }
+  std::mutex& statistics_mutex() { return mutex_; }
+
+private:
+  struct Started {
+    std::unique_ptr<transport::Transport> transport;
+    std::string why_not;
+  };
+
+  Options options_;
+  transport::shm::Backing backing_;
+  std::vector<TransportMaker> makers_;
+  const kernel::Kernels* kernels_ = nullptr;
+  topo::LocalFacts facts_;
+  engine::ScratchBudget scratch_;
+  std::mutex mutex_;
+  bool shared_memory_tried_ = false;
+  std::unique_ptr<transport::shm::ShmTransport> shared_memory_;
+  std::string shared_memory_why_not_;
+  std::map<std::string, Started> started_;
+  std::uint64_t context_key_ = 0;
+  Statistics statistics_;
+  std::vector<std::unique_ptr<Remains>> remains_; // last: refers to the transports
+};
+
+} // namespace strata::comm

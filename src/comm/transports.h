@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The transports between nodes that need nothing of the program: what a Process without MPI is made with.
+#pragma once
+
+#include "comm/process.h"
+
+namespace strata::comm {
+
+/// One row each; none is started before a context asks for it. What else a program can offer (its MPI library) is
+/// added by whoever makes the Process.
+std::vector<TransportMaker> transports_between_nodes();
+
+} // namespace strata::comm

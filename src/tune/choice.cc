@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <initializer_list>
+
+namespace strata::tune {
+namespace {
+
+constexpr std::size_t smallest_slice = 4096;
+
+/// Slice sizes worth trying, for a composition.
+std::vector<std::size_t> slice_sizes(const Situation& situation, const hier::Composition& composition,
+                                     std::size_t bytes, std::uint64_t forced) {
+  if (forced != 0) return {static_cast<std::size_t>(forced)};
+  const JobShape& job = situation.job;
+  if (job.nodes > 1) {
+    // Wire messages of the best size: a slice is cut by the members of every level that scatters.
+    std::size_t parts = 1;
+    for (std::size_t l = 0; l < composition.levels.size(); ++l)
+      if (composition.levels[l].shape == hier::Shape::scatter) parts *= static_cast<std::size_t>(job.members[l]);
+    const std::size_t wire = situation.wire_bytes != 0 ? situation.wire_bytes : std::size_t{256} << 10;
+    return {std::max(smallest_slice, parts * wire)};
+  }
+  // In memory the ring of slices should stay in the caches.
+  std::vector<std::size_t> sizes;
+  const bool few = job.hierarchy.ranks <= 2;
+  for (std::size_t size = few ? std::size_t{128} << 10 : std::size_t{32} << 10;
+       size <= (few ? std::size_t{256} << 10 : std::size_t{128} << 10); size *= 2)
+    sizes.push_back(size);
+  (void)bytes;
+  return sizes;
+}
+
+void add_composition(std::vector<Candidate>& candidates, const Situation& situation, const Options& options,
+                     const hier::Composition& composition, std::size_t bytes) {
+  for (std::size_t slice : slice_sizes(situation, composition, bytes, options.slice)) {
+    Candidate candidate;
+    candidate.kind = Candidate::Kind::schedule;
+    candidate.composition = composition;
+    candidate.slice_bytes = slice;
+    candidate.window = options.window != 0 ? static_cast<std::uint32_t>(options.window) : 4;
+    candidate.seconds = predict(situation.job, composition, bytes, slice, situation.parameters);
+    candidates.push_back(std::move(candidate));
+  }
+}
+
+/// Whether an algorithm's all-reduce is its reduce-scatter and all-gather again: then scatter says the same, and
+/// cuts slices by the messages that really go out.
+bool is_scatter_in_one_go(const coll::Algorithm& row, int members) {
+  if (!row.reduce_scatter || !row.all_gather || !row.all_reduce) return false;
+  return row.all_reduce.cost(members).rounds >=
+         row.reduce_scatter.cost(members).rounds + row.all_gather.cost(members).rounds;
+}
+
+/// Inner levels of one shape, and every algorithm and shape at the outermost.
+std::vector<hier::Composition> compositions(const Situation& situation) {
+  const topo::Hierarchy& hierarchy = situation.job.hierarchy;
+  std::vector<hier::Composition> all;
+  const std::size_t levels = hierarchy.levels.size();
+  if (levels == 0) return {hier::Composition{}}; // a rank alone copies
+  for (const hier::Shape inner : {hier::Shape::scatter, hier::Shape::leader}) {
+    for (const coll::Algorithm& row : coll::registry()) {
+      for (const hier::Shape outer : {hier::Shape::scatter, hier::Shape::exchange}) {
+        hier::Composition composition;
+        for (std::size_t l = 0; l + 1 < levels; ++l)
+          composition.levels.push_back({coll::find("direct"), inner});
+        composition.levels.push_back({&row, outer});
+        if (outer == hier::Shape::exchange && is_scatter_in_one_go(row, situation.job.members.back())) continue;
+        if (hier::check(composition, hierarchy)) all.push_back(std::move(composition));
+      }
+    }
+    if (levels == 1) break; // no inner level
+  }
+  return all;
+}
+
+} // namespace
+
+std::string Candidate::name() const {
+  switch (kind) {
+  case Kind::native:
+    return "native";
+  case Kind::board:
+    return "board";
+  case Kind::schedule:
+    return fmt::format("{} slice {} window {}", hier::to_text(composition), format_bytes(slice_bytes), window);
+  }
+  return "?";
+}
+
+std::size_t size_class(std::size_t bytes) {
+  if (bytes < 4) return bytes;
+  const auto octave = static_cast<std::size_t>(std::bit_width(bytes)) - 1;
+  return 4 * octave + ((bytes >> (octave - 2)) & 3);
+}
+
+std::pair<std::size_t, std::size_t> bounds_of_class(std::size_t index) {
+  if (index < 8) return {index, index};
+  const std::size_t octave = index / 4;
+  const auto bound = [&](std::size_t quarter) { return (std::size_t{1} << octave) + (quarter << (octave - 2)); };
+  return {bound(index % 4), bound(index % 4 + 1) - 1};
+}
+
+std::size_t wire_bytes_for(std::size_t eager_limit) {
+  constexpr std::size_t best = std::size_t{24} << 10;
+  return eager_limit == 0 ? best : std::min(best, eager_limit / 2);
+}
+
+Choice choose(const Situation& situation, const Options& options, std::size_t index) {
+  Choice choice;
+  const auto [low, high] = bounds_of_class(index);
+  const std::size_t bytes = low + (high - low) / 2;
+  std::vector<Candidate> candidates;
+  const bool forced = !options.algorithm.empty();
+  if (forced && options.algorithm != "native" && options.algorithm != "board") {
+    auto composition = hier::composition_from(options.algorithm, situation.job.hierarchy);
+    if (composition)
+      add_composition(candidates, situation, options, *composition, bytes);
+    else
+      choice.note =
+          fmt::format("STRATA_ALGORITHM={} is not possible here: {}", options.algorithm, composition.error().message);
+  }
+  if (candidates.empty()) {
+    for (const hier::Composition& composition : compositions(situation))
+      add_composition(candidates, situation, options, composition, bytes);
+    if (situation.board_possible) {
+      Candidate board;
+      board.kind = Candidate::Kind::board;
+      board.seconds = predict_board(situation.job, bytes, situation.parameters);
+      candidates.push_back(std::move(board));
+    }
+  }
+  if (situation.native_possible && options.mode != Mode::always) {
+    Candidate native;
+    native.seconds = predict_native(situation.job, bytes, situation.parameters);
+    candidates.push_back(std::move(native));
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+  const auto is_wanted = [&](const Candidate& candidate) {
+    if (options.algorithm == "native") return candidate.kind == Candidate::Kind::native;
+    if (options.algorithm == "board") return candidate.kind == Candidate::Kind::board;
+    return forced && candidate.kind == Candidate::Kind::schedule && choice.note.empty();
+  };
+  const auto wanted = std::find_if(candidates.begin(), candidates.end(), is_wanted);
+  if (wanted != candidates.end()) std::rotate(candidates.begin(), wanted, wanted + 1);
+  choice.chosen = candidates.front();
+  choice.runners_up.assign(candidates.begin() + 1, candidates.end());
+  return choice;
+}
+
+} // namespace strata::tune

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which schedule, slice size and window for a size class: candidates, each with its predicted time; the cheapest wins.
+#pragma once
+
+#include "base/options.h"
+#include "tune/model.h"
+
+#include <optional>
+
+namespace strata::tune {
+
+/// One way to do an all-reduce.
+struct Candidate {
+  enum class Kind : std::uint8_t {
+    native,   ///< the MPI library's own
+    board,    ///< the latency path: all ranks of one node exchange their vectors, slot by slot
+    schedule, ///< a composition, in slices
+  } kind = Kind::native;
+  hier::Composition composition; ///< kind schedule
+  std::size_t slice_bytes = 0;   ///< kind schedule
+  std::uint32_t window = 1;      ///< kind schedule
+  double seconds = 0;            ///< predicted
+
+  /// "native", "board", "direct+direct slice 384K window 4"
+  std::string name() const;
+};
+
+/// What was chosen for a size class, and what else there was, cheapest first.
+struct Choice {
+  Candidate chosen;
+  std::vector<Candidate> runners_up;
+  std::string note; ///< empty, or why an option could not be followed
+};
+
+/// Size classes: four to an octave. Everything that is decided for a call is decided for its class.
+inline constexpr std::size_t size_classes = 4 * 64;
+std::size_t size_class(std::size_t bytes);
+/// The smallest and the largest size of a class.
+std::pair<std::size_t, std::size_t> bounds_of_class(std::size_t size_class);
+
+/// What the choice depends on; equal on all ranks of a context.
+struct Situation {
+  JobShape job;
+  Parameters parameters;
+  bool board_possible = false; ///< all ranks share one node's memory
+  bool native_possible = true; ///< there is an MPI library to hand a call to
+  std::size_t wire_bytes = 0;  ///< best size of a message between nodes; 0: no limit
+};
+
+/// Bytes of a slot of the latency path; longer vectors go through it piece by piece.
+inline constexpr std::size_t board_slot_bytes = std::size_t{64} << 10;
+
+/// The best size of a message between nodes for a transport with this eager limit (0: none): small messages keep a
+/// pipeline of slices full, and stay below the limit, beyond which each costs a handshake.
+std::size_t wire_bytes_for(std::size_t eager_limit);
+
+Choice choose(const Situation& situation, const Options& options, std::size_t size_class);
+
+} // namespace strata::tune

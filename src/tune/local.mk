@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_core_a_SOURCES += src/tune/choice.cc src/tune/choice.h src/tune/model.cc src/tune/model.h

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The analytic cost model: seconds of one all-reduce, by counts of the algorithms and parameters of the links.
+//
+// It extends the postal model (Bar-Noy and Kipnis 1994; as used by Thakur, Rabenseifner and Gropp 2005, section 3) by
+// a link that is shared by the ranks of a node, by publishing (one write for all readers of a node), and by slices: the
+// levels overlap, so the first slice pays for all levels, and each further slice for the slowest one (Luo et al.,
+// PLink, MLSys 2020, section 4).
+#pragma once
+
+#include "hier/composition.h"
+#include "topo/hierarchy.h"
+
+#include <array>
+#include <vector>
+
+namespace strata::tune {
+
+/// What a link of one kind costs. Defaults, where nothing was measured, are those of common machines.
+struct LinkParameters {
+  double latency = 0;         ///< seconds from a send to its arrival, of an empty message
+  double per_message = 0;     ///< seconds of a rank's time for a message
+  double per_byte = 0;        ///< seconds a byte takes on the link of one node (network) or one rank (memory)
+  double read_per_byte = 0;   ///< seconds of a rank's time for a byte that it takes in
+  double reduce_per_byte = 0; ///< seconds of a rank's time for a byte that a reduction reads
+};
+
+struct Parameters {
+  std::array<LinkParameters, 3> links; ///< by topo::LinkKind
+  double schedule_in_memory = 1;       ///< work of a schedule's memory levels over that of the same bytes on the board:
+                                       ///< partial results are written and read again, stage after stage
+  double step = 0;                     ///< seconds to run one step of a schedule
+  double slice = 0;                    ///< seconds to start and retire a slice
+};
+Parameters default_parameters();
+
+/// The shape of a job as the model sees it.
+struct JobShape {
+  topo::Hierarchy hierarchy;
+  std::vector<std::int32_t> members; ///< by level: children of the largest group
+  std::int32_t ranks_per_node = 1;   ///< of the largest node
+  std::int32_t nodes = 1;
+  double crowding = 1; ///< ranks per usable core where that is above one, of the worst node
+};
+/// `memory_groups` by rank; `usable_cores` by rank.
+JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
+                  std::span<const std::uint32_t> usable_cores);
+
+/// Seconds of a composition run with slices of `slice_bytes`.
+double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
+               const Parameters& parameters);
+/// Seconds of the latency path, for ranks of one node.
+double predict_board(const JobShape& job, std::size_t bytes, const Parameters& parameters);
+/// Seconds of the MPI library's own, taken for a flat algorithm: recursive doubling for small vectors, a
+/// bandwidth-optimal one that does not know the nodes for large ones.
+double predict_native(const JobShape& job, std::size_t bytes, const Parameters& parameters);
+
+} // namespace strata::tune
