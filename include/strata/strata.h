@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** \file
+ *  strata: collectives for ranks on machines whose links are not all alike.
+ *
+ *  This is the interface for programs that have no MPI, or that want to call strata beside it. An MPI program needs
+ * none of this: preload libstrata-mpi.so, and its MPI_Allreduce is faster (strata.7).
+ *
+ *  Ranks find each other by two functions of the program (struct strata_bootstrap); everything after that is strata's
+ *  own: shared memory within a node, UCX between nodes. Options come from the environment, as strata.7 lists them.
+ *
+ *  Functions that return int return STRATA_OK or another of enum strata_code; strata_last_error_message() tells what
+ *  happened in one line. The library never prints unless STRATA_LOG asks for it or an option is malformed, and never
+ * ends the process.
+ */
+#ifndef STRATA_STRATA_H
+#define STRATA_STRATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What functions return. */
+enum strata_code {
+  STRATA_OK = 0,
+  STRATA_ERR_ARG = 1,         /**< An argument is not allowed; nothing was sent. */
+  STRATA_ERR_RESOURCE = 2,    /**< Memory, descriptors or a device ran out. */
+  STRATA_ERR_UNSUPPORTED = 3, /**< This build or this machine cannot do it. */
+  STRATA_ERR_PEER = 4         /**< Another rank is gone, silent, or said something that does not fit. */
+};
+
+/** Kinds of elements. */
+enum strata_element {
+  STRATA_INT8 = 0,
+  STRATA_UINT8 = 1,
+  STRATA_INT16 = 2,
+  STRATA_UINT16 = 3,
+  STRATA_INT32 = 4,
+  STRATA_UINT32 = 5,
+  STRATA_INT64 = 6,
+  STRATA_UINT64 = 7,
+  STRATA_FLOAT16 = 8,  /**< IEEE 754 binary16; accumulated in float32. */
+  STRATA_BFLOAT16 = 9, /**< Upper half of a float32; accumulated in float32. */
+  STRATA_FLOAT32 = 10,
+  STRATA_FLOAT64 = 11
+};
+
+/** Reduction operations. Integers wrap; logical operations take any value but 0 for true and give 0 or 1. */
+enum strata_operation {
+  STRATA_SUM = 0,
+  STRATA_PRODUCT = 1,
+  STRATA_MINIMUM = 2,
+  STRATA_MAXIMUM = 3,
+  STRATA_LOGICAL_AND = 4, /**< This and those below: integers only. */
+  STRATA_LOGICAL_OR = 5,
+  STRATA_LOGICAL_XOR = 6,
+  STRATA_BITWISE_AND = 7,
+  STRATA_BITWISE_OR = 8,
+  STRATA_BITWISE_XOR = 9
+};
+
+/** Passed as `send`: the input is in `receive`. */
+#define STRATA_IN_PLACE ((const void*)(intptr_t)-1)
+
+/** A set of ranks that reduce together, and all that strata knows of the links between them. */
+typedef struct strata_context strata_context_t;
+
+/** How ranks reach each other before strata's own transports are up. strata_context_create() copies the struct; what
+ *  `user` points to must live until strata_context_destroy() has returned. */
+struct strata_bootstrap {
+  int32_t rank;  /**< This process: 0 to ranks - 1. */
+  int32_t ranks; /**< At least 1. */
+
+  /** Every rank gives `bytes` (the same number on all) and gets those of all ranks in `all`, in the order of ranks.
+   *  Called by all ranks together: some times while a context is made, and again whenever the first call of a new size
+   *  is set up, from within strata_allreduce(). Returns 0, or anything else when it failed. */
+  int (*all_gather)(void* user, const void* mine, void* all, size_t bytes);
+
+  /** Called every few microseconds while strata waits, for what must go on meanwhile; may be NULL. Must not call
+   *  strata. */
+  void (*progress)(void* user);
+
+  /** Called once when the context is destroyed, or when strata_context_create() failed other than for its arguments
+   *  (STRATA_ERR_ARG); may be NULL. */
+  void (*release)(void* user);
+
+  void* user; /**< Passed to the three functions. */
+};
+
+/** The version of the library, such as "0.1.0". Static text. */
+const char* strata_version(void);
+
+/** A sentence for a code of enum strata_code, in general terms. Static text, for any number. */
+const char* strata_error_string(int code);
+
+/** What went wrong in the last call that failed in this thread, in one line that names the thing, its value and what is
+ *  allowed; empty if none has failed. Valid until the next call of strata in this thread. */
+const char* strata_last_error_message(void);
+
+/** Makes a context of the ranks of `bootstrap`. All of them call it together.
+ *
+ *  \param bootstrap  the same number of ranks and equivalent functions everywhere.
+ *  \param context    set to the new context, or to NULL when there is none.
+ *  \return STRATA_OK; STRATA_ERR_ARG (all_gather was not called); STRATA_ERR_PEER (all_gather failed, or a rank runs
+ *          another version); STRATA_ERR_UNSUPPORTED (no transport works between some ranks); STRATA_ERR_RESOURCE.
+ *  Safe in several threads at once, for different contexts. */
+int strata_context_create(const struct strata_bootstrap* bootstrap, strata_context_t** context);
+
+/** Frees a context; NULL is allowed. No rank waits for another: those that are late may still read what this rank sent
+ *  them. No call may be running in the context. */
+void strata_context_destroy(strata_context_t* context);
+
+/** Reduces `count` elements of all ranks into `receive` on every rank; all ranks get the same bits.
+ *
+ *  \param context    all ranks of it call this in the same order, with equal `count`, `element` and `operation`.
+ *  \param send       `count` elements, or STRATA_IN_PLACE (or `receive` itself) to take the input from `receive`; host
+ *                    memory. Some ranks may be in place and others not.
+ *  \param receive    room for `count` elements; must not overlap `send` otherwise.
+ *  \param count      0 is allowed and does nothing.
+ *  \param element    the kind of elements.
+ *  \param operation  must be defined for the kind of elements.
+ *  \return STRATA_OK; STRATA_ERR_ARG or STRATA_ERR_RESOURCE (nothing was sent, `receive` is untouched).
+ *  Blocks until the result is there. Not safe for two threads in one context at once. */
+int strata_allreduce(strata_context_t* context, const void* send, void* receive, size_t count,
+                     enum strata_element element, enum strata_operation operation);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** \file
+ *  strata under MPI: what a program or tool can ask of the preloaded or linked libstrata-mpi, and contexts of the C API
+ *  made of communicators.
+ *
+ *  A program needs none of this: MPI_Allreduce is enough. Include <mpi.h> of the MPI library in use first for what
+ * takes a communicator.
+ */
+#ifndef STRATA_STRATA_MPI_H
+#define STRATA_STRATA_MPI_H
+
+#include "strata/strata.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What strata tells of itself. Handles are passed as pointers to them (`&comm`), so that this header needs no mpi.h.
+ *  Texts are JSON objects in UTF-8, terminated by a zero; each function returns the bytes that the whole text needs,
+ *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. */
+struct strata_mpi_introspection {
+  uint32_t version; /**< 1 */
+
+  /** The MPI library's own all-reduce, past strata: the address of a function with MPI_Allreduce's type. */
+  void (*native_allreduce)(void);
+
+  /** Hierarchy, transports by rank, hosts and notes of the context of `*communicator`; makes the context if it is not
+   *  there yet, so it is collective then. An empty object when the communicator is not eligible. */
+  size_t (*describe_context)(const void* communicator, char* text, size_t room);
+
+  /** What would run for `bytes` on `*communicator`: chosen, predicted seconds, runners-up. Local once a context exists.
+   */
+  size_t (*describe_choice)(const void* communicator, uint64_t bytes, char* text, size_t room);
+
+  /** Calls and bytes by algorithm, native calls by reason, traffic by level and transport, of this process. */
+  size_t (*describe_statistics)(char* text, size_t room);
+};
+
+/** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off).
+ *  Thread-safe after MPI_Init. */
+const struct strata_mpi_introspection* strata_mpi_introspect(void);
+
+#ifdef MPI_VERSION /* <mpi.h> was included before */
+
+/** For strata_context_create_mpi(): the bootstrap over the communicator that `user` points to. */
+static inline int strata_mpi_all_gather(void* user, const void* mine, void* all, size_t bytes) {
+  return MPI_Allgather((void*)mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, *(MPI_Comm*)user);
+}
+
+/** For strata_context_create_mpi(): lets the MPI library progress while strata waits. */
+static inline void strata_mpi_progress(void* user) {
+  int found = 0;
+  (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, *(MPI_Comm*)user, &found, MPI_STATUS_IGNORE);
+}
+
+/** For strata_context_create_mpi(): frees the duplicate. */
+static inline void strata_mpi_release(void* user) {
+  (void)MPI_Comm_free((MPI_Comm*)user);
+  free(user);
+}
+
+/** Makes a context of the C API of the ranks of `communicator`; collective over them. It is compiled into the program,
+ *  which links libstrata, so it works with any MPI library.
+ *
+ *  \param communicator  an intracommunicator. The context keeps a duplicate, so it must be destroyed before
+ * MPI_Finalize. \return as strata_context_create(); STRATA_ERR_ARG for an intercommunicator. */
+static inline int strata_context_create_mpi(MPI_Comm communicator, strata_context_t** context) {
+  struct strata_bootstrap bootstrap;
+  MPI_Comm* own = (MPI_Comm*)malloc(sizeof *own);
+  int between = 0, rank = 0, ranks = 0;
+  if (context == NULL) {
+    free(own);
+    return STRATA_ERR_ARG;
+  }
+  *context = NULL;
+  if (own == NULL) return STRATA_ERR_RESOURCE;
+  if (MPI_Comm_test_inter(communicator, &between) != MPI_SUCCESS || between ||
+      MPI_Comm_rank(communicator, &rank) != MPI_SUCCESS || MPI_Comm_size(communicator, &ranks) != MPI_SUCCESS ||
+      MPI_Comm_dup(communicator, own) != MPI_SUCCESS) {
+    free(own);
+    return STRATA_ERR_ARG;
+  }
+  bootstrap.rank = rank;
+  bootstrap.ranks = ranks;
+  bootstrap.all_gather = strata_mpi_all_gather;
+  bootstrap.progress = strata_mpi_progress;
+  bootstrap.release = strata_mpi_release;
+  bootstrap.user = own;
+  return strata_context_create(&bootstrap, context);
+}
+
+#endif /* MPI_VERSION */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: a Process for all contexts that the program makes, and the entry points.
+#include "api/bootstrap.h"
+#include "api/call.h"
+#include "api/error.h"
+#include "comm/transports.h"
+
+#include "base/log.h"
+#include "config.h"
+
+#include <cstring>
+#include <new>
+
+#define STRATA_EXPORT extern "C" __attribute__((visibility("default")))
+
+/// A context of one rank needs no links.
+struct strata_context {
+  std::unique_ptr<strata::comm::Context> links;
+  std::unique_ptr<strata::comm::Bootstrap> alone; ///< kept for its release function
+};
+
+namespace strata::api {
+namespace {
+
+struct ProcessState {
+  std::vector<std::string> complaints;
+  comm::Process process{options_from_environment(complaints), transport::shm::Backing::memfd,
+                        comm::transports_between_nodes()};
+};
+
+/// Made at the first context. Never destroyed: peers may read this process' segment until it ends.
+ProcessState& process_state() {
+  static ProcessState* const only = new ProcessState;
+  return *only;
+}
+
+void tell_complaints(ProcessState& state) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  for (const std::string& complaint : state.complaints)
+    log_line(complaint);
+  state.complaints.clear();
+}
+
+Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) {
+  if (bootstrap->ranks() == 1) {
+    made.alone = std::move(bootstrap);
+    return ok();
+  }
+  ProcessState& state = process_state();
+  const bool first = bootstrap->rank() == 0;
+  if (first) tell_complaints(state);
+  auto links = comm::Context::create(state.process, std::move(bootstrap));
+  if (!links) return links.error();
+  made.links = std::move(*links);
+  if (first && state.process.options().log_choice)
+    for (const std::string& note : made.links->notes())
+      log_line(note);
+  return ok();
+}
+
+int run(strata_context& context, const comm::Call& call) {
+  if (call.elements == 0) return STRATA_OK;
+  if (context.links) {
+    if (context.links->all_reduce(call) == comm::Outcome::done) return STRATA_OK;
+    return fail(ErrorKind::resource, "no schedule could be set up for this size: a rank has no memory left for it "
+                                     "(STRATA_LOG=choice tells which, STRATA_SEGMENT and STRATA_SCRATCH limit it)");
+  }
+  if (call.output != call.input)
+    std::memcpy(call.output, call.input, static_cast<std::size_t>(call.elements) * type::bytes_of(call.element));
+  return STRATA_OK;
+}
+
+} // namespace
+} // namespace strata::api
+
+STRATA_EXPORT const char* strata_version(void) { return PACKAGE_VERSION; }
+
+STRATA_EXPORT int strata_context_create(const struct strata_bootstrap* bootstrap, strata_context_t** context) {
+  using namespace strata;
+  if (context == nullptr) return api::fail(ErrorKind::argument, "context is NULL");
+  *context = nullptr;
+  try {
+    if (const Status usable = api::check(bootstrap); !usable) return api::fail(usable.error());
+    auto made = std::make_unique<strata_context>();
+    const Status created = api::create(std::make_unique<api::TableBootstrap>(*bootstrap), *made);
+    if (!created) return api::fail(created.error());
+    *context = made.release();
+    return STRATA_OK;
+  } catch (const std::bad_alloc&) {
+    return api::fail_for_memory();
+  }
+}
+
+STRATA_EXPORT void strata_context_destroy(strata_context_t* context) { delete context; }
+
+STRATA_EXPORT int strata_allreduce(strata_context_t* context, const void* send, void* receive, size_t count,
+                                   enum strata_element element, enum strata_operation operation) {
+  using namespace strata;
+  if (context == nullptr) return api::fail(ErrorKind::argument, "context is NULL");
+  try {
+    const auto call = api::checked_call(send, receive, count, element, operation);
+    return call ? api::run(*context, *call) : api::fail(call.error());
+  } catch (const std::bad_alloc&) {
+    return api::fail_for_memory();
+  }
+}

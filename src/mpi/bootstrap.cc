@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/bootstrap.h"
+
+#include "mpi/state.h"
+
+namespace strata::mpi {
+namespace {
+
+// Any call that may receive makes the MPI library progress; a probe of a communicator on which nothing is ever sent
+// does only that.
+void let_mpi_progress(void* pointer) {
+  const State& now = *static_cast<State*>(pointer);
+  int found = 0;
+  (void)PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, now.self, &found, MPI_STATUS_IGNORE);
+}
+
+} // namespace
+
+CommunicatorBootstrap::CommunicatorBootstrap(MPI_Comm communicator, State& now)
+    : communicator_(communicator), now_(now) {
+  int value = 0;
+  if (PMPI_Comm_rank(communicator, &value) == MPI_SUCCESS) rank_ = value;
+  if (PMPI_Comm_size(communicator, &value) == MPI_SUCCESS) ranks_ = value;
+}
+
+Status CommunicatorBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {
+  const int count = static_cast<int>(bytes);
+  if (PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_) == MPI_SUCCESS) return ok();
+  return Error{ErrorKind::peer, "the MPI library's all-gather failed while a context was made"};
+}
+
+engine::IdleHook CommunicatorBootstrap::idle_hook() const { return {let_mpi_progress, &now_}; }
+
+} // namespace strata::mpi

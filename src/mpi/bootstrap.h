@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A context's bootstrap over the program's own communicator: collectives of the MPI library, which all ranks enter at
+// the same place of their sequence of calls, because each is inside an MPI_Allreduce on that communicator.
+#pragma once
+
+#include "comm/bootstrap.h"
+
+#include <mpi.h>
+
+extern "C" int strata_mpi_communicator_gone(MPI_Comm communicator, int key, void* attached, void* extra);
+
+namespace strata::mpi {
+
+struct State;
+
+class CommunicatorBootstrap final : public comm::Bootstrap {
+public:
+  CommunicatorBootstrap(MPI_Comm communicator, State& now);
+  std::int32_t rank() const override { return rank_; }
+  std::int32_t ranks() const override { return ranks_; }
+  Status all_gather(const void* mine, void* all, std::size_t bytes) override;
+  engine::IdleHook idle_hook() const override;
+  bool has_native() const override { return true; }
+
+private:
+  MPI_Comm communicator_;
+  State& now_;
+  std::int32_t rank_ = 0;
+  std::int32_t ranks_ = 1;
+};
+
+} // namespace strata::mpi

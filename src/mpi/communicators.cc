@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Records of communicators: attached as an attribute, which a duplicate does not inherit and whose deletion only marks
+// the record, because the MPI library may be in any state at that moment.
+#include "mpi/bootstrap.h"
+#include "mpi/state.h"
+
+#include "base/log.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace strata::mpi {
+namespace {
+
+/// Ranks that were spawned or connected need not have been preloaded, and strata's own communicator does not reach
+/// them.
+bool within_world(MPI_Comm communicator, int ranks) {
+  if (communicator == MPI_COMM_WORLD) return true;
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  std::vector<int> here(static_cast<std::size_t>(ranks)), there(static_cast<std::size_t>(ranks), MPI_UNDEFINED);
+  std::iota(here.begin(), here.end(), 0);
+  PMPI_Comm_group(communicator, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  PMPI_Group_translate_ranks(group, ranks, here.data(), world, there.data());
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&world);
+  return std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
+}
+
+CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
+  int between = 0, ranks = 0;
+  if (PMPI_Comm_test_inter(communicator, &between) != MPI_SUCCESS ||
+      PMPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
+    return nullptr;
+  auto record = std::make_unique<CommunicatorRecord>();
+  record->communicator = communicator;
+  record->eligible = between == 0 && ranks > 1 && within_world(communicator, ranks);
+  if (PMPI_Comm_set_attr(communicator, now.key, record.get()) != MPI_SUCCESS) return nullptr;
+  const std::lock_guard lock(now.mutex);
+  now.records.push_back(std::move(record));
+  return now.records.back().get();
+}
+
+/// Contexts of communicators that are gone; not in the attribute callback (see above).
+void settle_released(State& now) {
+  std::vector<std::unique_ptr<CommunicatorRecord>> gone;
+  {
+    const std::lock_guard lock(now.mutex);
+    gone.swap(now.released);
+  }
+}
+
+/// The same for every communicator would be too much.
+void say_once(State& now, const std::string& warning) {
+  const std::lock_guard lock(now.mutex);
+  if (now.said.insert(warning).second) log_line(warning);
+}
+
+} // namespace
+
+CommunicatorRecord* record_of(State& now, MPI_Comm communicator) {
+  if (communicator == MPI_COMM_NULL) return nullptr;
+  void* attached = nullptr;
+  int found = 0;
+  if (PMPI_Comm_get_attr(communicator, now.key, static_cast<void*>(&attached), &found) != MPI_SUCCESS) return nullptr;
+  return found != 0 ? static_cast<CommunicatorRecord*>(attached) : add_record(now, communicator);
+}
+
+bool make_context(State& now, CommunicatorRecord& record) {
+  settle_released(now);
+  auto context = comm::Context::create(*now.process, std::make_unique<CommunicatorBootstrap>(record.communicator, now));
+  const bool talkative = now.process->options().log_choice;
+  if (!context) {
+    record.failed = true;
+    if (talkative) log_line(context.error().message + "; this communicator stays with the MPI library");
+    return false;
+  }
+  record.context = std::move(*context);
+  if (record.context->rank() != 0) return true;
+  for (const std::string& warning : record.context->warnings())
+    say_once(now, warning);
+  if (talkative)
+    for (const std::string& note : record.context->notes())
+      log_line(note);
+  return true;
+}
+
+} // namespace strata::mpi
+
+/// MPI calls this when a communicator is freed.
+extern "C" int strata_mpi_communicator_gone(MPI_Comm communicator, int, void* attached, void*) {
+  using namespace strata::mpi;
+  State& now = state();
+  if (now.last.communicator == communicator) now.last = {}; // the handle may be used again
+  const std::lock_guard lock(now.mutex);
+  const auto record =
+      std::find_if(now.records.begin(), now.records.end(), [&](const auto& known) { return known.get() == attached; });
+  if (record == now.records.end()) return MPI_SUCCESS;
+  now.released.push_back(std::move(*record));
+  now.records.erase(record);
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The JSON texts of the introspection (include/strata/strata_mpi.h).
+#pragma once
+
+#include "comm/context.h"
+
+#include <string>
+
+namespace strata::mpi {
+
+/// {rank, ranks, nodes, hosts by rank, levels [{name, link, groups}], transports by rank, notes, kernels, options}
+std::string describe(const comm::Context& context, const comm::Process& process);
+
+/// {bytes, low, high, chosen, predicted_seconds, runners_up [{name, seconds}], note}
+std::string describe_choice(const comm::Context& context, std::size_t bytes);
+
+/// {algorithms, native, levels, transports, each {name: {calls or messages, bytes}}, contexts, segment_bytes}
+std::string describe(const comm::Statistics& statistics);
+
+} // namespace strata::mpi

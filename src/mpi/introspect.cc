@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What strata_mpi_introspect() hands out. Without the JSON library the texts are empty objects.
+#include "mpi/state.h"
+
+#include "config.h"
+#include "strata/strata_mpi.h"
+
+#ifdef HAVE_JSON
+#include "mpi/describe.h"
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+namespace strata::mpi {
+namespace {
+
+std::size_t hand_out(const std::string& whole, char* text, std::size_t room) {
+  if (text != nullptr && room > 0) {
+    const std::size_t bytes = std::min(room - 1, whole.size());
+    std::memcpy(text, whole.data(), bytes);
+    text[bytes] = '\0';
+  }
+  return whole.size() + 1;
+}
+
+std::string describe_with(const comm::Context& context, const std::uint64_t* bytes) {
+#ifdef HAVE_JSON
+  return bytes != nullptr ? describe_choice(context, *bytes) : describe(context, *state().process);
+#else
+  static_cast<void>(context);
+  static_cast<void>(bytes);
+  return "{}";
+#endif
+}
+
+/// Of the context, or of its choice for `bytes`. Makes the context, like a call of the program that is due.
+std::string describe_communicator(const void* communicator, const std::uint64_t* bytes) {
+  State& now = state();
+  if (!now.active.load(std::memory_order_acquire)) return "{}";
+  CommunicatorRecord* const record = record_of(now, *static_cast<const MPI_Comm*>(communicator));
+  if (record == nullptr || !record->eligible) return "{}";
+  std::unique_lock lock(record->mutex, std::defer_lock);
+  if (now.several_threads) lock.lock();
+  if (!record->context && (record->failed || !make_context(now, *record))) return "{}";
+  return describe_with(*record->context, bytes);
+}
+
+std::size_t context_text(const void* communicator, char* text, std::size_t room) {
+  return hand_out(describe_communicator(communicator, nullptr), text, room);
+}
+
+std::size_t choice_text(const void* communicator, std::uint64_t bytes, char* text, std::size_t room) {
+  return hand_out(describe_communicator(communicator, &bytes), text, room);
+}
+
+std::size_t statistics_text(char* text, std::size_t room) {
+#ifdef HAVE_JSON
+  return hand_out(describe(statistics(state())), text, room);
+#else
+  return hand_out("{}", text, room);
+#endif
+}
+
+} // namespace
+
+const void* introspect() {
+  static const strata_mpi_introspection table = {
+      1, reinterpret_cast<void (*)()>(state().native_allreduce), context_text, choice_text, statistics_text,
+  };
+  return &table;
+}
+
+} // namespace strata::mpi

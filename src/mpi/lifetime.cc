@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From MPI_Init to MPI_Finalize, and the module's entry.
+#include "mpi/bootstrap.h"
+#include "mpi/state.h"
+#include "transport/mpi/mpi_transport.h"
+#include "transport/ucx_loader.h"
+
+#include "base/log.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <climits>
+
+namespace strata::mpi {
+namespace {
+
+/// While it lives, errors on a communicator are returned, whatever the program wants later.
+class ReturnedErrors {
+public:
+  explicit ReturnedErrors(MPI_Comm communicator) : communicator_(communicator) {
+    known_ = PMPI_Comm_get_errhandler(communicator, &before_) == MPI_SUCCESS;
+    PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  }
+  ReturnedErrors(const ReturnedErrors&) = delete;
+  ReturnedErrors& operator=(const ReturnedErrors&) = delete;
+  ~ReturnedErrors() {
+    if (!known_) return;
+    PMPI_Comm_set_errhandler(communicator_, before_);
+    PMPI_Errhandler_free(&before_);
+  }
+
+private:
+  MPI_Comm communicator_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+  bool known_ = false;
+};
+
+/// Tries, on a communicator of one rank, what a program might do wrong: the answer is the same on every rank.
+Rejections find_rejections(State& now) {
+  Rejections found;
+  MPI_Comm one = MPI_COMM_NULL;
+  if (PMPI_Comm_dup(MPI_COMM_SELF, &one) != MPI_SUCCESS) return found;
+  PMPI_Comm_set_errhandler(one, MPI_ERRORS_RETURN);
+  const ReturnedErrors on_world(MPI_COMM_WORLD); // where Open MPI 4.1 raises the error of equal buffers
+  int values[2] = {1, 1};
+  const auto rejects = [&](int count) {
+    return now.native_allreduce(values, values, count, MPI_INT, MPI_SUM, one) != MPI_SUCCESS;
+  };
+  found.equal_buffers_of_one = rejects(1); // Open MPI 4.1 rejects only more than one
+  found.equal_buffers = rejects(2);
+  PMPI_Comm_free(&one);
+  return found;
+}
+
+std::vector<comm::TransportMaker> transport_makers(State& now) {
+  std::vector<comm::TransportMaker> makers;
+  makers.push_back({"ucx", [](const Options& options) { return transport::open_ucx(options); }});
+  makers.push_back({"mpi", [&now](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+                      if (now.world == MPI_COMM_NULL)
+                        return Error{ErrorKind::unsupported, "there is no private communicator"};
+                      return std::unique_ptr<transport::Transport>(
+                          std::make_unique<transport::MpiTransport>(now.world));
+                    }});
+  return makers;
+}
+
+/// Waits until all ranks are here, so that none closes a connection that another still reads; not for ever.
+void say_goodbye(MPI_Comm world) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int done = 0;
+  if (PMPI_Ibarrier(world, &request) != MPI_SUCCESS) return;
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (done == 0 && PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+    if (std::chrono::steady_clock::now() > patience) return;
+}
+
+void free_communicators(State& now) {
+  PMPI_Comm_free_keyval(&now.key);
+  if (now.self != MPI_COMM_NULL) PMPI_Comm_free(&now.self);
+  if (now.world != MPI_COMM_NULL) PMPI_Comm_free(&now.world);
+}
+
+/// Before there is a context, ranks must agree on when to make one: it is collective. Rank 0's option counts.
+void agree_with_world(State& now, Options& options, int rank) {
+  if (now.world == MPI_COMM_NULL) return;
+  std::uint64_t calls = options.context_calls;
+  PMPI_Bcast(&calls, 1, MPI_UINT64_T, 0, now.world);
+  int differs = options.context_calls != calls ? rank : INT_MAX, first = INT_MAX;
+  options.context_calls = calls;
+  PMPI_Reduce(&differs, &first, 1, MPI_INT, MPI_MIN, 0, now.world);
+  if (rank == 0 && first != INT_MAX)
+    log_line(fmt::format("rank {} has another STRATA_CONTEXT_CALLS than rank 0; rank 0's is used", first));
+}
+
+} // namespace
+
+State& state() {
+  // Never destroyed: calls may come from other libraries' destructors.
+  static State* const now = new State;
+  return *now;
+}
+
+const char* text_of(Reason reason) {
+  switch (reason) {
+  case Reason::predicted:
+    return "predicted to be faster";
+  case Reason::not_yet:
+    return "first calls on a communicator";
+  case Reason::type_or_operation:
+    return "type or operation";
+  case Reason::communicator:
+    return "one rank, an intercommunicator or spawned ranks";
+  case Reason::empty:
+    return "no elements";
+  case Reason::arguments:
+    return "arguments that the MPI library rejects";
+  case Reason::no_context:
+    return "no context could be made";
+  case Reason::outside:
+    return "outside of MPI_Init and MPI_Finalize";
+  }
+  return "?";
+}
+
+void after_init() {
+  State& now = state();
+  if (now.active.load(std::memory_order_acquire)) return;
+  int level = MPI_THREAD_SINGLE, ranks = 1;
+  PMPI_Query_thread(&level);
+  now.several_threads = level == MPI_THREAD_MULTIPLE;
+  now.handles.collect();
+  now.rejections = find_rejections(now);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, strata_mpi_communicator_gone, &now.key, nullptr);
+  PMPI_Comm_dup(MPI_COMM_SELF, &now.self);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks > 1) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  Options options = options_from_environment(now.complaints);
+  if (rank == 0)
+    for (const std::string& complaint : now.complaints)
+      log_line(complaint);
+  agree_with_world(now, options, rank);
+  now.process =
+      std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
+  now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
+}
+
+void before_finalize() {
+  State& now = state();
+  if (!now.active.exchange(false)) return;
+  now.last = {};
+  if (now.process->options().statistics) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) log_line("statistics of rank 0\n" + statistics_table(statistics(now)));
+  }
+  if (now.world != MPI_COMM_NULL) say_goodbye(now.world);
+  {
+    const std::lock_guard lock(now.mutex);
+    for (auto& record : now.records)
+      record->context.reset();
+    now.released.clear();
+  }
+  now.process.reset();
+  free_communicators(now);
+}
+
+} // namespace strata::mpi
+
+extern "C" __attribute__((visibility("default"))) const strata_mpi_module*
+strata_mpi_module_v1(const strata_mpi_native* native) {
+  using namespace strata::mpi;
+  static const strata_mpi_module module = {allreduce, after_init, before_finalize, introspect};
+  State& now = state();
+  now.native = native;
+  now.native_allreduce = reinterpret_cast<NativeAllreduce>(native->allreduce);
+  return &module;
+}

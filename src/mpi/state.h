@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The module's one place of global state: what it knows of this MPI process between MPI_Init and MPI_Finalize.
+#pragma once
+
+#include "comm/context.h"
+#include "mpi/handles.h"
+#include "mpi/shim/module_interface.h"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace strata::mpi {
+
+/// The MPI library's all-reduce with its own types.
+using NativeAllreduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+
+/// Why a call was handed to the MPI library.
+enum class Reason : std::uint8_t {
+  predicted,         ///< the choice for this size
+  not_yet,           ///< fewer eligible calls on this communicator than STRATA_CONTEXT_CALLS
+  type_or_operation, ///< derived or user-defined, or a pair that strata has no kernel for
+  communicator,      ///< one rank, an intercommunicator, spawned ranks
+  empty,             ///< zero or fewer elements
+  arguments,         ///< something that this MPI library rejects
+  no_context,        ///< the context could not be made
+  outside,           ///< before MPI_Init or after MPI_Finalize
+};
+inline constexpr std::size_t reasons = 8;
+const char* text_of(Reason reason);
+
+/// What is attached to a communicator, under an attribute key of ours.
+struct CommunicatorRecord {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  bool eligible = false;
+  bool failed = false; ///< no context can be made
+  std::uint64_t calls = 0;
+  std::unique_ptr<comm::Context> context;
+  std::mutex mutex; ///< taken under MPI_THREAD_MULTIPLE only
+};
+
+/// The last call's communicator, type and operation, already looked up: most programs repeat them.
+struct LastCall {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Datatype datatype = MPI_DATATYPE_NULL;
+  MPI_Op operation = MPI_OP_NULL;
+  comm::Context* context = nullptr;
+  type::Element element{};
+  type::Operation reduction{};
+};
+
+/// What this MPI library rejects before it sends anything, found on a communicator of one rank.
+struct Rejections {
+  bool equal_buffers_of_one = false; ///< of one element
+  bool equal_buffers = false;        ///< of more
+};
+
+struct State {
+  const strata_mpi_native* native = nullptr;
+  NativeAllreduce native_allreduce = nullptr;
+  std::atomic<bool> active{false};
+  bool several_threads = false;
+  LastCall last;
+  Handles handles;
+  Rejections rejections;
+  MPI_Comm world = MPI_COMM_NULL; ///< private duplicate, for the transport over MPI
+  MPI_Comm self = MPI_COMM_NULL;  ///< private duplicate, for progress while waiting
+  int key = MPI_KEYVAL_INVALID;
+  std::vector<std::string> complaints;
+  std::unique_ptr<comm::Process> process;
+  std::mutex mutex; ///< guards what follows
+  std::vector<std::unique_ptr<CommunicatorRecord>> records;
+  std::vector<std::unique_ptr<CommunicatorRecord>> released; ///< their communicators are gone
+  std::set<std::string> said;                                ///< warnings that were written already
+  std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
+  std::array<std::atomic<std::uint64_t>, reasons> native_bytes{};
+};
+
+/// Lives until the process ends: calls may come after MPI_Finalize.
+State& state();
+
+/// The record of a communicator, made when first asked for; null before MPI_Init and for MPI_COMM_NULL.
+CommunicatorRecord* record_of(State& state, MPI_Comm communicator);
+/// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
+bool make_context(State& state, CommunicatorRecord& record);
+
+void after_init();
+void before_finalize();
+int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
+              strata_mpi_handle communicator);
+const void* introspect();
+/// The statistics of the whole process so far.
+comm::Statistics statistics(State& state);
+std::string statistics_table(const comm::Statistics& statistics);
+
+/// A handle as it went through the shim.
+template <typename Handle>
+Handle as_handle(strata_mpi_handle raw) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return static_cast<Handle>(raw);
+  else
+    return static_cast<Handle>(reinterpret_cast<std::uintptr_t>(raw));
+}
+
+} // namespace strata::mpi
