@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libstrata_tools_a_CPPFLAGS = $(AM_CPPFLAGS) -DSTRATA_LIBDIR='"$(libdir)"'
+libstrata_tools_a_SOURCES += \
+  src/tools/run_environment.cc src/tools/run_environment.h
+
+bin_PROGRAMS += bin/strata-run
+bin_strata_run_SOURCES = src/tools/run.cc
+bin_strata_run_LDADD = libstrata-tools.a libstrata-core.a
+
+if HAVE_CLI11
+if HAVE_JSON
+libstrata_tools_a_SOURCES += \
+  src/tools/command_line.cc src/tools/command_line.h \
+  src/tools/info.h src/tools/info_facts.cc src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
+  src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc
+if HAVE_PUGIXML
+libstrata_tools_a_SOURCES += src/tools/perf_plot.cc
+else
+libstrata_tools_a_SOURCES += src/tools/perf_no_plot.cc
+endif
+
+bin_PROGRAMS += bin/strata-info bin/strata-perf
+bin_strata_info_SOURCES = src/tools/info.cc
+bin_strata_info_LDADD = $(tool_libraries)
+bin_strata_perf_SOURCES = src/tools/perf.cc
+bin_strata_perf_LDADD = $(tool_libraries)
+
+# What enters MPI is a program beside the modules, named after the MPI library as they are, so that builds for several
+# MPI libraries share a prefix. It is linked to the preload, in front of the MPI library, and needs no preloading.
+if HAVE_MPI
+noinst_PROGRAMS += lib/strata/info-mpi lib/strata/perf-mpi
+mpi_tools = lib/strata/strata-info-$(MPI_SONAME) lib/strata/strata-perf-$(MPI_SONAME)
+endif
+endif
+endif
+mpi_tool_libraries = $(tool_libraries) lib/libstrata-mpi.so $(MPI_LIBS)
+mpi_tool_flags = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/..'
+lib_strata_info_mpi_SOURCES = src/tools/info_job.cc src/tools/mpi_texts.cc src/tools/mpi_texts.h
+lib_strata_info_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+lib_strata_info_mpi_LDADD = $(mpi_tool_libraries)
+lib_strata_info_mpi_LDFLAGS = $(mpi_tool_flags)
+lib_strata_perf_mpi_SOURCES = \
+  src/tools/mpi_texts.cc src/tools/mpi_texts.h \
+  src/tools/perf_floor.cc \
+  src/tools/perf_measure.cc src/tools/perf_measure.h \
+  src/tools/perf_mpi.cc \
+  src/tools/perf_values.cc src/tools/perf_values.h
+lib_strata_perf_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+lib_strata_perf_mpi_LDADD = $(mpi_tool_libraries)
+lib_strata_perf_mpi_LDFLAGS = $(mpi_tool_flags)
+
+noinst_DATA += $(mpi_tools)
+lib/strata/strata-info-$(MPI_SONAME): lib/strata/info-mpi
+	$(AM_V_GEN)rm -f $@ && $(LN_S) info-mpi $@
+lib/strata/strata-perf-$(MPI_SONAME): lib/strata/perf-mpi
+	$(AM_V_GEN)rm -f $@ && $(LN_S) perf-mpi $@
+CLEANFILES += lib/strata/strata-*
+
+# Not by a list of programs: --program-prefix must not rename them.
+install-exec-local: $(mpi_tools)
+	@test -z '$(mpi_tools)' || $(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	@for tool in $(mpi_tools); do \
+	  echo " $(INSTALL_PROGRAM) $$tool '$(DESTDIR)$(pkglibdir)'"; \
+	  $(INSTALL_PROGRAM_ENV) $(INSTALL_PROGRAM) $$tool '$(DESTDIR)$(pkglibdir)' || exit 1; \
+	done
+uninstall-local:
+	rm -f '$(DESTDIR)$(pkglibdir)'/strata-info-$(MPI_SONAME) '$(DESTDIR)$(pkglibdir)'/strata-perf-$(MPI_SONAME)

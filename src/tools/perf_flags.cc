@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/options.h"
+#include "base/text.h"
+#include "tools/command_line.h"
+#include "tools/perf.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace strata::tools {
+namespace {
+
+constexpr const char* tool = "strata-perf";
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
+
+/// What the flags say, before it is checked.
+struct Words {
+  std::string collective;
+  std::vector<std::string> sizes;
+  std::string element = "float32", operation = "sum", check = "full";
+  bool barrier = false, back_to_back = false;
+};
+
+Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
+
+Status add_sizes(std::vector<std::uint64_t>& sizes, std::string_view part) {
+  const auto colon = part.find(':');
+  const auto low = parse_bytes(std::string(part.substr(0, colon)));
+  if (!low) return refused("size " + low.error().message);
+  const auto high = colon == std::string_view::npos ? low : parse_bytes(std::string(part.substr(colon + 1)));
+  if (!high) return refused("size " + high.error().message);
+  if (*low == 0 || *high > most_bytes || *low > *high)
+    return refused(fmt::format("size {} is not allowed (1 to 1024G, or LOW:HIGH)", printable(part)));
+  for (std::uint64_t bytes = *low; bytes <= *high; bytes *= 2)
+    sizes.push_back(bytes);
+  return ok();
+}
+
+Status settle_types(PerfFlags& flags, const Words& words) {
+  const auto element = type::element_named(words.element);
+  if (!element || *element == type::Element::float16 || *element == type::Element::bfloat16)
+    return refused(fmt::format("--type {} is not allowed (int8 to int64, uint8 to uint64, float32 or float64)",
+                               printable(words.element)));
+  const auto operation = type::operation_named(words.operation);
+  if (!operation) {
+    std::string known;
+    for (std::size_t i = 0; i < type::operation_kinds; ++i)
+      known += fmt::format("{}{}", i == 0 ? "" : ", ", type::name_of(static_cast<type::Operation>(i)));
+    return refused(fmt::format("--op {} is not allowed ({})", printable(words.operation), known));
+  }
+  if (!type::is_defined(*element, *operation))
+    return refused(fmt::format("--op {} is not defined for {}", words.operation, words.element));
+  flags.element = *element;
+  flags.operation = *operation;
+  return ok();
+}
+
+Status settle_sizes(PerfFlags& flags, const Words& words) {
+  std::string text;
+  for (const std::string& part : words.sizes)
+    text += (text.empty() ? "" : ",") + part;
+  auto sizes = sizes_from(text.empty() ? "8:64M" : text);
+  if (!sizes) return sizes.error();
+  const std::size_t element_bytes = type::bytes_of(flags.element);
+  for (const std::uint64_t bytes : *sizes) {
+    if (bytes % element_bytes != 0)
+      return refused(fmt::format("size {} is no multiple of the {} bytes of {}", bytes, element_bytes,
+                                 type::name_of(flags.element)));
+    if (bytes / element_bytes > std::numeric_limits<int>::max())
+      return refused(fmt::format("size {} is more than 2147483647 elements", bytes));
+  }
+  flags.sizes = std::move(*sizes);
+  return ok();
+}
+
+void add_options(CLI::App& app, PerfFlags& flags, Words& words) {
+  app.add_option("collective", words.collective, "allreduce")
+      ->type_name("COLLECTIVE")
+      ->required()
+      ->check(CLI::IsMember({"allreduce"}));
+  app.add_option("sizes", words.sizes,
+                 "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; "
+                 "8:64M without")
+      ->type_name("SIZES");
+  app.add_option("--type", words.element, "int8 to int64, uint8 to uint64, float32 (default) or float64")
+      ->type_name("TYPE");
+  app.add_option("--op", words.operation, "sum (default), product, minimum, maximum, logical_and, bitwise_xor, ...")
+      ->type_name("OPERATION");
+  app.add_flag("--in-place", flags.in_place, "the input is in the receive buffer");
+  app.add_option("--mode", flags.mode, "sets STRATA_MODE for this run: auto or always")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"auto", "always"}));
+  app.add_option("--iterations", flags.iterations, "pairs of batches for each size, instead of --time")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--time", flags.seconds, "seconds for each size, 0.5 without")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 3600.0));
+  auto* barrier = app.add_flag("--barrier", words.barrier, "the ranks meet in a barrier before each call");
+  app.add_flag("--back-to-back", words.back_to_back, "call after call (default)")->excludes(barrier);
+  app.add_option("--check", words.check, "full (default): every element of every rank; or none")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"full", "none"}));
+  app.add_flag("--floor", flags.floor, "also time what cannot be undercut: a copy of the vector, a flag between ranks");
+  app.add_option("--json", flags.json_file, "write the results to FILE as JSON")->type_name("FILE");
+  auto* svg = app.add_option("--svg", flags.svg_file, "draw the results into FILE");
+  svg->type_name("FILE");
+}
+
+} // namespace
+
+Result<std::vector<std::uint64_t>> sizes_from(const std::string& text) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string_view part : split(text, ','))
+    if (const Status added = add_sizes(sizes, trim(part)); !added) return added.error();
+  return sizes;
+}
+
+std::optional<int> parse(PerfFlags& flags, int count, char** arguments) {
+  CLI::App app("Times a collective of the MPI library and of strata in turn, in one process. Run it under mpirun.");
+  prepare(app, tool);
+  Words words;
+  add_options(app, flags, words);
+  if (const auto status = parse(app, tool, count, arguments)) return status;
+  flags.pace = words.barrier ? Pace::barrier : Pace::back_to_back;
+  flags.check = words.check == "full";
+  Status settled = settle_types(flags, words);
+  if (settled) settled = settle_sizes(flags, words);
+  if (!settled) return complain(tool, settled.error().message, bad_usage);
+  return std::nullopt;
+}
+
+} // namespace strata::tools

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/perf_measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace strata::tools {
+namespace {
+
+using type::Element;
+using type::Operation;
+
+constexpr double batch_seconds = 100e-6; // long beside the clock's resolution and the barrier's skew
+constexpr double warming_seconds = 2e-3;
+constexpr std::uint64_t most_calls = 5000, most_pairs = 5000, fewest_pairs = 5;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+MPI_Datatype datatype_of(Element element) {
+  switch (element) {
+  case Element::int8:
+    return MPI_INT8_T;
+  case Element::uint8:
+    return MPI_UINT8_T;
+  case Element::int16:
+    return MPI_INT16_T;
+  case Element::uint16:
+    return MPI_UINT16_T;
+  case Element::int32:
+    return MPI_INT32_T;
+  case Element::uint32:
+    return MPI_UINT32_T;
+  case Element::int64:
+    return MPI_INT64_T;
+  case Element::uint64:
+    return MPI_UINT64_T;
+  case Element::float32:
+    return MPI_FLOAT;
+  default:
+    return MPI_DOUBLE;
+  }
+}
+
+MPI_Op operation_of(Operation operation) {
+  switch (operation) {
+  case Operation::sum:
+    return MPI_SUM;
+  case Operation::product:
+    return MPI_PROD;
+  case Operation::minimum:
+    return MPI_MIN;
+  case Operation::maximum:
+    return MPI_MAX;
+  case Operation::logical_and:
+    return MPI_LAND;
+  case Operation::logical_or:
+    return MPI_LOR;
+  case Operation::logical_xor:
+    return MPI_LXOR;
+  case Operation::bitwise_and:
+    return MPI_BAND;
+  case Operation::bitwise_or:
+    return MPI_BOR;
+  default:
+    return MPI_BXOR;
+  }
+}
+
+Pages pages(std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  return {static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)), &std::free};
+}
+
+std::uint64_t calls_for(double seconds, double seconds_per_call, std::uint64_t fewest, std::uint64_t most) {
+  const double calls = seconds / std::max(seconds_per_call, 1e-9);
+  return calls >= static_cast<double>(most) ? most : std::max(fewest, static_cast<std::uint64_t>(calls));
+}
+
+} // namespace
+
+int rank_in_world() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int ranks_in_world() {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+std::vector<double> longest_of_all(const std::vector<double>& mine) {
+  std::vector<double> longest(mine.size());
+  MPI_Reduce(mine.data(), longest.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  return longest;
+}
+
+Bench::Bench(const PerfFlags& flags, const strata_mpi_introspection& strata)
+    : flags_(flags), strata_(strata), datatype_(datatype_of(flags.element)), operation_(operation_of(flags.operation)),
+      rank_(rank_in_world()), known_(flags.element, flags.operation, ranks_in_world()) {}
+
+bool Bench::take_memory() {
+  const std::size_t most = *std::max_element(flags_.sizes.begin(), flags_.sizes.end());
+  input_ = pages(most);
+  output_ = pages(most);
+  return input_ != nullptr && output_ != nullptr;
+}
+
+void Bench::call(const Kind& kind) const {
+  const void* const input = flags_.in_place ? MPI_IN_PLACE : input_.get();
+  kind.function(input, output_.get(), static_cast<int>(kind.elements), datatype_, operation_, MPI_COMM_WORLD);
+}
+
+double Bench::batch(const Kind& kind, std::uint64_t calls) const {
+  double seconds = 0;
+  if (flags_.pace == Pace::back_to_back) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = now();
+    for (std::uint64_t i = 0; i < calls; ++i)
+      call(kind);
+    seconds = now() - begin;
+  } else {
+    for (std::uint64_t i = 0; i < calls; ++i) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double begin = now();
+      call(kind);
+      seconds += now() - begin;
+    }
+  }
+  return seconds / static_cast<double>(calls);
+}
+
+/// One call on vectors whose result is known. All ranks' wrong elements, on rank 0.
+std::int64_t Bench::wrong_elements(const Kind& kind) {
+  const std::size_t bytes = kind.elements * type::bytes_of(flags_.element);
+  known_.fill(input_.get(), kind.elements, rank_);
+  if (flags_.in_place)
+    std::memcpy(output_.get(), input_.get(), bytes);
+  else
+    std::memset(output_.get(), 0xa5, bytes);
+  call(kind);
+  const std::int64_t mine = known_.differences(output_.get(), kind.elements);
+  std::int64_t all = 0;
+  MPI_Reduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  return all;
+}
+
+/// In place, the result is the next call's input: it must neither grow nor decay.
+void Bench::fill_inputs(std::size_t elements) {
+  if (flags_.in_place)
+    fill_neutral(output_.get(), elements, flags_.element, flags_.operation);
+  else
+    known_.fill(input_.get(), elements, rank_);
+}
+
+/// What strata counted a call under: the algorithm that really ran, not the one that was predicted.
+std::string Bench::what_runs(const Kind& kind) const {
+  const nlohmann::json before = statistics_facts(strata_);
+  call(kind);
+  const nlohmann::json after = statistics_facts(strata_);
+  for (const char* group : {"algorithms", "native"}) {
+    if (!after.contains(group)) continue;
+    const nlohmann::json known = before.value(group, nlohmann::json::object());
+    for (const auto& [name, counts] : after[group].items()) {
+      const auto calls = counts.value("calls", std::uint64_t{0});
+      const auto calls_before = known.contains(name) ? known[name].value("calls", std::uint64_t{0}) : 0;
+      if (calls > calls_before) return group == std::string("native") ? "native: " + name : name;
+    }
+  }
+  return "unknown";
+}
+
+/// Rank 0's first measurements decide for all.
+Bench::Schedule Bench::settle(const Kind& native, const Kind& strata) const {
+  constexpr std::uint64_t first_calls = 3;
+  double slow = batch(native, first_calls), fast = batch(strata, first_calls);
+  std::uint64_t warming = calls_for(warming_seconds, std::min(slow, fast), 1, most_calls);
+  MPI_Bcast(&warming, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  slow = batch(native, warming);
+  fast = batch(strata, warming);
+  Schedule schedule{};
+  schedule.calls = calls_for(batch_seconds, std::min(slow, fast), 1, most_calls);
+  const double pair_seconds = static_cast<double>(schedule.calls) * (slow + fast);
+  schedule.pairs =
+      flags_.iterations != 0 ? flags_.iterations : calls_for(flags_.seconds, pair_seconds, fewest_pairs, most_pairs);
+  MPI_Bcast(&schedule.calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  MPI_Bcast(&schedule.pairs, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  return schedule;
+}
+
+PerfRow Bench::measure(std::uint64_t bytes) {
+  const std::size_t elements = bytes / type::bytes_of(flags_.element);
+  const Kind native{reinterpret_cast<AllReduce>(strata_.native_allreduce), elements};
+  const Kind strata{MPI_Allreduce, elements};
+  PerfRow row;
+  row.bytes = bytes;
+  if (flags_.check) {
+    row.errors = wrong_elements(strata);
+    row.native_errors = wrong_elements(native);
+  }
+  fill_inputs(elements);
+  row.algorithm = what_runs(strata);
+  row.predicted_seconds = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("predicted_seconds", 0.0);
+  const Schedule schedule = settle(native, strata);
+  std::vector<double> native_seconds(schedule.pairs), strata_seconds(schedule.pairs);
+  for (std::uint64_t pair = 0; pair < schedule.pairs; ++pair) {
+    native_seconds[pair] = batch(native, schedule.calls);
+    strata_seconds[pair] = batch(strata, schedule.calls);
+  }
+  native_seconds = longest_of_all(native_seconds);
+  strata_seconds = longest_of_all(strata_seconds);
+  // Once more after all these calls, when slots and windows have gone round many times.
+  if (flags_.check) row.errors += wrong_elements(strata);
+  row.pairs = schedule.pairs;
+  row.calls_per_batch = schedule.calls;
+  row.native = spread_of(native_seconds);
+  row.strata = spread_of(strata_seconds);
+  row.ratio = ratio_of(native_seconds, strata_seconds);
+  if (flags_.floor) row.copy_seconds = copy_seconds(output_.get(), input_.get(), bytes);
+  return row;
+}
+
+} // namespace strata::tools

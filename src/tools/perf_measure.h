@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The timing of strata-perf (see perf.h).
+#pragma once
+
+#include "tools/mpi_texts.h"
+#include "tools/perf.h"
+#include "tools/perf_values.h"
+
+#include <cstdlib>
+#include <memory>
+
+namespace strata::tools {
+
+using AllReduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+
+/// Memory at the begin of a page.
+using Pages = std::unique_ptr<std::byte, decltype(&std::free)>;
+
+class Bench {
+public:
+  Bench(const PerfFlags& flags, const strata_mpi_introspection& strata);
+
+  /// Takes the memory for the largest size; false when there is none.
+  bool take_memory();
+  /// Measures one size; collective. The row is complete on rank 0.
+  PerfRow measure(std::uint64_t bytes);
+
+private:
+  /// One kind of call on vectors of one size.
+  struct Kind {
+    AllReduce function;
+    std::size_t elements;
+  };
+  /// How many calls make a batch, and how many pairs of batches fill the time.
+  struct Schedule {
+    std::uint64_t calls, pairs;
+  };
+
+  void call(const Kind& kind) const;
+  double batch(const Kind& kind, std::uint64_t calls) const;
+  std::int64_t wrong_elements(const Kind& kind);
+  std::string what_runs(const Kind& kind) const;
+  Schedule settle(const Kind& native, const Kind& strata) const;
+  void fill_inputs(std::size_t elements);
+
+  const PerfFlags& flags_;
+  const strata_mpi_introspection& strata_;
+  MPI_Datatype datatype_;
+  MPI_Op operation_;
+  int rank_ = 0;
+  KnownVectors known_;
+  Pages input_{nullptr, &std::free}, output_{nullptr, &std::free};
+};
+
+int rank_in_world();
+int ranks_in_world();
+
+/// The largest of all ranks' values, place by place; on rank 0.
+std::vector<double> longest_of_all(const std::vector<double>& mine);
+
+/// Seconds for all ranks at once to copy `bytes` from one buffer to another. Collective; right on rank 0.
+double copy_seconds(void* to, const void* from, std::uint64_t bytes);
+
+/// Seconds until a flag that one rank sets in shared memory is seen by another rank of rank 0's node; 0 when it is
+/// alone there. Collective; right on rank 0.
+double flag_seconds();
+
+} // namespace strata::tools

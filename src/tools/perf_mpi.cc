@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// strata-perf in the job: measures size after size, and rank 0 writes what was found.
+#include "tools/command_line.h"
+#include "tools/perf_measure.h"
+#include "tools/run_environment.h"
+
+#include "config.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include <unistd.h>
+
+namespace strata::tools {
+namespace {
+
+constexpr const char* tool = "strata-perf";
+
+/// The line on a terminal that says how far it is.
+class Progress {
+public:
+  explicit Progress(bool wanted) : wanted_(wanted && isatty(STDERR_FILENO) == 1) {}
+  ~Progress() { clear(); }
+  void show(const std::string& line) {
+    if (wanted_) std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    shown_ = wanted_;
+  }
+  void clear() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
+  }
+
+private:
+  bool wanted_, shown_ = false;
+};
+
+bool can_write(const std::string& file) { return file.empty() || std::ofstream(file, std::ios::app).good(); }
+
+/// Before anything is measured: whether rank 0 can write its files. Same answer on all ranks.
+bool files_are_writable(const PerfFlags& flags) {
+  int fine = 1;
+  if (rank_in_world() == 0)
+    for (const std::string& file : {flags.json_file, flags.svg_file})
+      if (!can_write(file)) fine = complain(tool, "cannot write " + file, 0);
+  MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return fine == 1;
+}
+
+/// Fills in who takes part. False, on all ranks alike, when strata does not serve them.
+bool describe(PerfRun& run, const strata_mpi_introspection& strata) {
+  const nlohmann::json context = context_facts(strata, MPI_COMM_WORLD);
+  run.ranks = ranks_in_world();
+  run.library = mpi_library_version();
+  if (!context.contains("ranks")) return false;
+  run.nodes = context["nodes"].get<int>();
+  run.hosts = context["hosts"].get<std::vector<std::string>>();
+  run.options = context["options"];
+  return true;
+}
+
+int write_files(const PerfFlags& flags, const PerfRun& run) {
+  if (!flags.json_file.empty()) {
+    std::ofstream out(flags.json_file);
+    out << document_of(flags, run).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    if (!out.flush()) return complain(tool, "cannot write " + flags.json_file, 1);
+  }
+  if (!flags.svg_file.empty())
+    if (const Status drawn = plot(flags.svg_file, flags, run); !drawn) return complain(tool, drawn.error().message, 1);
+  return 0;
+}
+
+int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, PerfRun& run) {
+  const bool first = rank_in_world() == 0;
+  Bench bench(flags, strata);
+  if (!bench.take_memory()) {
+    std::fprintf(stderr, "%s: no memory for the largest size on rank %d\n", tool, rank_in_world());
+    return MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  if (flags.floor) run.flag_seconds = flag_seconds();
+  if (first) std::fputs(heading(flags, run).c_str(), stdout);
+  Progress progress(first);
+  std::int64_t errors = 0;
+  for (std::size_t i = 0; i < flags.sizes.size(); ++i) {
+    progress.show(fmt::format("{} bytes: {} of {} sizes", flags.sizes[i], i + 1, flags.sizes.size()));
+    run.rows.push_back(bench.measure(flags.sizes[i]));
+    errors += run.rows.back().errors + run.rows.back().native_errors;
+    if (!first) continue;
+    progress.clear();
+    std::fputs(line_of(flags, run.rows.back()).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  if (!first) return 0;
+  const int written = write_files(flags, run);
+  if (errors > 0) return complain(tool, fmt::format("{} elements were wrong", errors), 1);
+  return written;
+}
+
+int run_in_job(const PerfFlags& flags) {
+  if (ranks_in_world() < 2)
+    return complain(tool, "one rank has nobody to reduce with: run under mpirun with two ranks or more", bad_usage);
+  if (!files_are_writable(flags)) return bad_usage;
+  const strata_mpi_introspection* const strata = strata_mpi_introspect();
+  PerfRun run;
+  if (strata == nullptr)
+    return complain(tool, "strata does nothing here: STRATA_MODE=off, or no module for this MPI library", 1);
+  if (!describe(run, *strata))
+    return complain(tool, "strata does not serve these ranks; STRATA_LOG=choice says why", 1);
+  return measure(flags, *strata, run);
+}
+
+} // namespace
+} // namespace strata::tools
+
+int main(int count, char** arguments) {
+  using namespace strata::tools;
+  PerfFlags flags;
+  if (const auto status = parse(flags, count, arguments)) return *status;
+  if (!flags.mode.empty()) set_option("MODE", flags.mode);
+  MPI_Init(&count, &arguments);
+  const int status = run_in_job(flags);
+  MPI_Finalize();
+  return status;
+}
