@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+dist_man_MANS += \
+  man/strata-info.1 \
+  man/strata-perf.1 \
+  man/strata-run.1 \
+  man/strata.7 \
+  man/strata_allreduce.3
