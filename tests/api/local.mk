@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+dist_check_SCRIPTS += \
+  tests/api/api_test \
+  tests/api/api_with_mpi_test
+EXTRA_DIST += tests/api/with_mpi.c
+check_PROGRAMS += tests/api/without-mpi
+tests_api_without_mpi_SOURCES = tests/api/forked.c tests/api/forked.h tests/api/without_mpi.c
+tests_api_without_mpi_CPPFLAGS = -I$(top_srcdir)/include -I$(top_srcdir)/tests/api
+tests_api_without_mpi_CFLAGS = -std=c99 -pedantic $(AM_CFLAGS)
+tests_api_without_mpi_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/lib
+tests_api_without_mpi_LDADD = lib/libstrata.so

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-3-Clause
+dist_check_SCRIPTS += \
+  tests/build/exports_test \
+  tests/build/install_test \
+  tests/build/shipping_test

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Strata's messages over MPI: a part of strata under mpirun, not a user's program.
+if HAVE_MPI
+check_PROGRAMS += tests/mpi/transport_over_mpi
+endif
+tests_mpi_transport_over_mpi_SOURCES = tests/mpi/transport_over_mpi.cc \
+  src/transport/mpi/mpi_transport.cc src/transport/mpi/mpi_transport.h
+tests_mpi_transport_over_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+tests_mpi_transport_over_mpi_LDADD = libstrata-core.a $(MPI_LIBS)
+dist_check_SCRIPTS += tests/mpi/transport_over_mpi_test
+
+# Strata under unmodified programs of a user.
+EXTRA_DIST += tests/mpi/runs.sh
+mpi_c_sources += \
+  tests/mpi/allocations.c \
+  tests/mpi/matrix.c \
+  tests/mpi/sums.c
+dist_check_SCRIPTS += \
+  tests/mpi/counts_test \
+  tests/mpi/matrix_test
+mpi_c_sources += tests/mpi/progress.c
+mpi_fortran_sources += \
+  tests/mpi/calls_mpi_f08.f90 \
+  tests/mpi/calls_mpif.f90 \
+  tests/mpi/calls_use_mpi.f90
+EXTRA_DIST += tests/mpi/opener.c tests/mpi/tool.c
+dist_check_SCRIPTS += \
+  tests/mpi/languages_test \
+  tests/mpi/progress_test \
+  tests/mpi/quiet_test \
+  tests/mpi/tools_test
+mpi_c_sources += \
+  tests/mpi/communicators.c \
+  tests/mpi/ends.c \
+  tests/mpi/spawned.c \
+  tests/mpi/errors.c \
+  tests/mpi/threads.c
+dist_check_SCRIPTS += \
+  tests/mpi/errors_test \
+  tests/mpi/options_test \
+  tests/mpi/trouble_test
+dist_check_SCRIPTS += tests/mpi/examples_test

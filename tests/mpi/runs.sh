@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Shared by the tests that run unmodified MPI programs with strata preloaded; sources tests/tap.sh.
+#
+#   program matrix                                       $program is its path, and $preload that of the library
+#   with_strata 4 STRATA_MODE=always "$program" 7        with the preload and its statistics
+#   plain 4 "$program" 7                                 without
+#   tally "run by strata" "ring" calls                   from the statistics of the last with_strata: the sum over the
+#                                                        rows whose names match; or bytes, for what has them
+#
+# Both leave standard output in $tap_dir/out and standard error in $tap_dir/err, and end after $seconds.
+
+# shellcheck source=tests/tap.sh
+. "$STRATA_SOURCE/tests/tap.sh"
+needs_mpi
+
+preload=$STRATA_BUILD/lib/libstrata-mpi.so
+[ -z "$STRATA_SANITIZE_FLAGS" ] || skip_all "an instrumented preload needs the sanitizers' libraries in the program"
+seconds=60
+
+program() {
+  program=$STRATA_BUILD/tests/mpi/$1.mpi
+  if ! [ -x "$program" ]; then
+    not_ok "$1 was built"
+    exit 1
+  fi
+}
+
+limited_ranks() {
+  local ranks=$1
+  shift
+  case $MPI_FLAVOUR in
+  openmpi) timeout -k 5 "$seconds" "$MPIRUN" --oversubscribe -n "$ranks" "$@" ;;
+  *) timeout -k 5 "$seconds" "$MPIRUN" -n "$ranks" "$@" ;;
+  esac >"$tap_dir/out" 2>"$tap_dir/err" </dev/null
+}
+
+plain() {
+  local ranks=$1
+  shift
+  limited_ranks "$ranks" env "$@" || report_failure "$?"
+}
+
+with_strata() {
+  local ranks=$1
+  shift
+  limited_ranks "$ranks" env LD_PRELOAD="$preload" STRATA_STATS=1 "$@" || report_failure "$?"
+}
+
+report_failure() {
+  tail -n 30 "$tap_dir/out" "$tap_dir/err"
+  return "$1"
+}
+
+# tally SECTION ROWS calls|messages|bytes: 0 if there is no such row. A section's head names its columns.
+tally() {
+  awk -v section="$1" -v rows="$2" -v column="$3" '
+    /^[^ ]/ {
+      inside = index($0, section "  ") == 1
+      back = $NF == column ? 0 : 1
+    }
+    inside && /^  / {
+      name = $0
+      gsub(/^ +| +([0-9]+|-) +([0-9]+|-) *$/, "", name)
+      if (name ~ rows) sum += $(NF - back)
+    }
+    END { printf "%d\n", sum }' "$tap_dir/err"
+}
+
+# at_least NAME SEEN LEAST
+at_least() {
+  if [ "$2" -ge "$3" ]; then
+    ok "$1"
+  else
+    not_ok "$1"
+    echo "$2, wanted are at least $3" | comment
+    comment <"$tap_dir/err"
+  fi
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the rows of the registry say that they cost is counted in the programs that they generate.
+#include "coll/algorithm.h"
+#include "interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <numeric>
+
+namespace strata::coll {
+namespace {
+
+using sched::Operand;
+using sched::Program;
+using sched::Step;
+
+/// A stage whose range every member count up to 64 divides without remainder in units.
+Stage divisible_stage(int members) {
+  const sched::Unit begin = 12345;
+  return {{begin, begin + (sched::Unit{members} << 30)}, sched::input, 1};
+}
+
+std::vector<Program> generate(const Form& form, int members, const Stage& stage) {
+  Group group;
+  group.ranks.resize(static_cast<std::size_t>(members));
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  std::vector<Program> programs;
+  for (group.self = 0; group.self < members; ++group.self) {
+    sched::ProgramBuilder builder(group.self, members);
+    form.generate(builder, group, stage);
+    programs.push_back(std::move(builder).finish());
+  }
+  return programs;
+}
+
+/// Counts of one member, all but the rounds.
+Cost count(const Program& program, const Stage& stage) {
+  Cost cost;
+  for (const Step& step : program.steps) {
+    const double fraction = static_cast<double>(step.range.end - step.range.begin) /
+                            static_cast<double>(stage.range.end - stage.range.begin);
+    const auto receivers = static_cast<double>(step.peers.size());
+    if (step.kind == sched::Kind::send) {
+      cost.messages += receivers;
+      cost.sent += receivers * fraction;
+      cost.published += fraction;
+    }
+    for (const Operand& operand : step.operands)
+      if (operand.kind == Operand::Kind::message) cost.received += fraction;
+    if (step.kind == sched::Kind::reduce) cost.reduced += static_cast<double>(step.operands.size()) * fraction;
+    if (step.kind == sched::Kind::copy) cost.copied += fraction;
+  }
+  return cost;
+}
+
+Cost busiest(const std::vector<Program>& programs, const Stage& stage) {
+  Cost most;
+  for (const Program& program : programs) {
+    const Cost one = count(program, stage);
+    for (auto field : {&Cost::messages, &Cost::sent, &Cost::published, &Cost::received, &Cost::reduced, &Cost::copied})
+      most.*field = std::max(most.*field, one.*field);
+  }
+  return most;
+}
+
+int rounds_of(const std::vector<Program>& programs) {
+  interpreter::Interpretation run(programs, interpreter::Memory::in_place, interpreter::Sends::mixed, 1);
+  const auto own = [&](int rank, sched::Unit) { return run.expressions().leaf(rank); };
+  return run({own, own}).rounds;
+}
+
+template <typename Body>
+void for_each_form(Body body) {
+  for (const Algorithm& algorithm : registry()) {
+    const std::pair<const char*, Form> forms[] = {{"reduce_scatter", algorithm.reduce_scatter},
+                                                  {"all_gather", algorithm.all_gather},
+                                                  {"all_reduce", algorithm.all_reduce},
+                                                  {"reduce", algorithm.reduce},
+                                                  {"broadcast", algorithm.broadcast}};
+    for (const auto& [name, form] : forms)
+      for (int members = 2; form && members <= 64; ++members) {
+        SCOPED_TRACE(fmt::format("{} {}, {} members", algorithm.name, name, members));
+        body(algorithm, form, members);
+      }
+  }
+}
+
+TEST(FlatAlgorithmCosts, AreTheCountsOfTheBusiestMember) {
+  for_each_form([](const Algorithm&, const Form& form, int members) {
+    const Stage stage = divisible_stage(members);
+    const Cost told = form.cost(members);
+    const Cost counted = busiest(generate(form, members, stage), stage);
+    EXPECT_NEAR(told.messages, counted.messages, 1e-9);
+    EXPECT_NEAR(told.sent, counted.sent, 1e-9);
+    EXPECT_NEAR(told.published, counted.published, 1e-9);
+    EXPECT_NEAR(told.received, counted.received, 1e-9);
+    EXPECT_NEAR(told.reduced, counted.reduced, 1e-9);
+    EXPECT_NEAR(told.copied, counted.copied, 1e-9);
+  });
+}
+
+TEST(FlatAlgorithmCosts, TellTheLongestChainOfMessages) {
+  for_each_form([](const Algorithm& algorithm, const Form& form, int members) {
+    if (members > 20 && members % 16 > 1 && members != 63) return;
+    // Folding counts as two rounds, though with few pairs no single chain may have both of them and all of the others.
+    const bool folds = algorithm.name.starts_with("recursive") && !std::has_single_bit(static_cast<unsigned>(members));
+    const int counted = rounds_of(generate(form, members, divisible_stage(members)));
+    const double told = form.cost(members).rounds;
+    EXPECT_GE(told, counted);
+    EXPECT_LE(told, counted + (folds ? 1 : 0));
+  });
+}
+
+TEST(FlatAlgorithmCosts, AreNothingForAMemberThatIsAlone) {
+  for (const Algorithm& algorithm : registry())
+    for (const Form& form :
+         {algorithm.reduce_scatter, algorithm.all_gather, algorithm.all_reduce, algorithm.reduce, algorithm.broadcast})
+      if (form) {
+        EXPECT_EQ(form.cost(1).messages, 0);
+        EXPECT_EQ(form.cost(1).sent, 0);
+        EXPECT_EQ(form.cost(1).reduced, 0);
+      }
+}
+
+TEST(FlatAlgorithmCosts, AreTheLeastBytesForReduceScatterAndAllGatherOnPowersOfTwo) {
+  for (const Algorithm& algorithm : registry())
+    for (int members : {2, 4, 8, 16, 32, 64})
+      for (const Form& form : {algorithm.reduce_scatter, algorithm.all_gather})
+        if (form) {
+          const Stage stage = divisible_stage(members);
+          const sched::Unit least = (stage.range.end - stage.range.begin) / members * (members - 1);
+          for (const Program& program : generate(form, members, stage)) {
+            sched::Unit sent = 0;
+            for (const Step& step : program.steps)
+              sent += static_cast<sched::Unit>(step.peers.size()) * (step.range.end - step.range.begin);
+            EXPECT_EQ(sent, least) << algorithm.name << ", " << members << " members";
+          }
+        }
+}
+
+} // namespace
+} // namespace strata::coll

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Segments, and channels between two ranks of one process, over memory files as between processes and on the heap.
+#include "transport/shm/shm_channel.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace strata::transport::shm {
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+class SegmentTest : public testing::TestWithParam<Backing> {
+protected:
+  std::unique_ptr<Segment> segment = std::move(*Segment::create(GetParam(), mebibyte));
+};
+
+TEST_P(SegmentTest, LeasesZeroesAgainAfterALeaseWasGivenBack) {
+  for (int i = 0; i < 3; ++i) {
+    const std::uint64_t offset = *segment->lease(10000);
+    std::byte* memory = segment->view().at(offset);
+    EXPECT_TRUE(std::all_of(memory, memory + 10000, [](std::byte value) { return value == std::byte{0}; }));
+    std::memset(memory, 0xff, 10000);
+    segment->give_back(offset, 10000);
+  }
+  EXPECT_EQ(segment->leased_bytes(), 0u);
+}
+
+TEST_P(SegmentTest, JoinsWhatIsGivenBackInAnyOrder) {
+  const std::size_t order[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}};
+  const std::size_t most = mebibyte - 4096; // the first page is the header's
+  for (const auto& indices : order) {
+    const std::size_t bytes[] = {most / 2, 5000, 4096};
+    std::uint64_t offsets[3];
+    for (std::size_t i = 0; i < 3; ++i)
+      offsets[i] = *segment->lease(bytes[i]);
+    EXPECT_FALSE(segment->lease(most / 2));
+    for (std::size_t index : indices)
+      segment->give_back(offsets[index], bytes[index]);
+    const auto everything = segment->lease(most);
+    ASSERT_TRUE(everything);
+    segment->give_back(*everything, most);
+  }
+}
+
+TEST_P(SegmentTest, SaysWhichOptionMakesRoomWhenItIsFull) {
+  const auto refused = segment->lease(2 * mebibyte);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error().message, "STRATA_SEGMENT")) << refused.error().message;
+}
+
+TEST_P(SegmentTest, IsMappedByItsAddress) {
+  const std::uint64_t offset = *segment->lease(100);
+  std::memcpy(segment->view().at(offset), "here", 5);
+  const auto view = Segment::map(segment->address());
+  ASSERT_TRUE(view);
+  EXPECT_STREQ(reinterpret_cast<const char*>((*view)->at(offset)), "here");
+  EXPECT_TRUE((*view)->contains(offset, mebibyte - offset));
+  EXPECT_FALSE((*view)->contains(offset, mebibyte - offset + 1));
+  EXPECT_FALSE((*view)->contains(mebibyte + 1, 0));
+  EXPECT_FALSE((*view)->contains(4096, ~std::uint64_t{0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backings, SegmentTest, testing::Values(Backing::memfd, Backing::heap));
+
+TEST(Segment, IsNotMappedWhereAnotherFileOrNothingIs) {
+  const auto segment = std::move(*Segment::create(Backing::memfd, mebibyte));
+  std::string address = segment->address();
+  address[0] = static_cast<char>(address[0] ^ 1); // the nonce stands first
+  const auto other = Segment::map(address);
+  ASSERT_FALSE(other);
+  EXPECT_TRUE(contains(other.error().message, "another file is there")) << other.error().message;
+  EXPECT_FALSE(Segment::map(""));
+  EXPECT_FALSE(Segment::map("short"));
+  std::string gone;
+  {
+    const auto ended = std::move(*Segment::create(Backing::memfd, mebibyte));
+    gone = ended->address();
+  }
+  EXPECT_FALSE(Segment::map(gone));
+}
+
+TEST(Segment, KeepsItsPagesForPeersWhenItsOwnerEnds) {
+  auto segment = std::move(*Segment::create(Backing::memfd, mebibyte));
+  const std::uint64_t offset = *segment->lease(100);
+  std::memcpy(segment->view().at(offset), "still here", 11);
+  const auto view = std::move(*Segment::map(segment->address()));
+  segment->keep_pages();
+  segment->give_back(offset, 100);
+  segment.reset();
+  EXPECT_STREQ(reinterpret_cast<const char*>(view->at(offset)), "still here");
+}
+
+TEST(Segment, LeavesNothingOpen) {
+  const int before = ::dup(0);
+  ::close(before);
+  for (int i = 0; i < 50; ++i) {
+    const auto segment = std::move(*Segment::create(Backing::memfd, mebibyte));
+    EXPECT_TRUE(Segment::map(segment->address()));
+  }
+  const int after = ::dup(0);
+  ::close(after);
+  EXPECT_EQ(after, before);
+}
+
+/// Ranks 0 and 1. Rank 0 sends message A to rank 1, which sends B back.
+class ShmChannelTest : public testing::TestWithParam<Backing> {
+protected:
+  static constexpr sched::Tag a{0, 0, 1}, b{0, 0, 2};
+
+  void SetUp() override {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      transports[rank] = std::move(*ShmTransport::create(GetParam(), mebibyte));
+      addresses.push_back({rank + 1, transports[rank]->address()});
+    }
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      links[rank] = std::move(*transports[rank]->link(addresses, static_cast<std::int32_t>(rank), {true, true}));
+  }
+
+  static ChannelShape shape(std::int32_t peer, sched::Tag sends, sched::Tag takes, std::size_t bytes) {
+    ChannelShape made;
+    made.plan = 3;
+    made.window = 2;
+    made.outgoing.push_back({sends, 0, {peer}, bytes});
+    made.incoming.push_back({takes, 0, peer, bytes});
+    return made;
+  }
+
+  void prepare(std::size_t bytes) {
+    channels[0] = std::move(*links[0]->prepare(shape(1, a, b, bytes)));
+    channels[1] = std::move(*links[1]->prepare(shape(0, b, a, bytes)));
+  }
+  std::vector<std::uint64_t> announcements() const {
+    return {channels[0]->announcement(), channels[1]->announcement()};
+  }
+  void connect(std::size_t bytes) {
+    prepare(bytes);
+    for (auto& channel : channels)
+      ASSERT_TRUE(channel->connect(announcements()));
+  }
+  std::size_t leased(std::size_t rank) const { return transports[rank]->segment().leased_bytes(); }
+
+  std::unique_ptr<ShmTransport> transports[2];
+  std::vector<PeerAddress> addresses;
+  std::unique_ptr<Links> links[2];
+  std::unique_ptr<Channel> channels[2];
+};
+
+TEST_P(ShmChannelTest, CarriesSlicesAsFarAsItsWindowAllows) {
+  for (std::size_t bytes : {1u, 56u, 57u, 1000u}) {
+    connect(bytes);
+    std::vector<char> sent(bytes);
+    for (std::uint64_t slice = 0; slice < 9; ++slice) {
+      std::fill(sent.begin(), sent.end(), static_cast<char>('a' + slice));
+      EXPECT_EQ(channels[1]->arrived(0, slice), nullptr);
+      EXPECT_TRUE(channels[0]->start_send(0, slice, sent.data(), bytes));
+      EXPECT_TRUE(channels[0]->sent(0, slice));
+      if (slice % 2 == 0) continue;
+      EXPECT_FALSE(channels[0]->start_send(0, slice + 1, sent.data(), bytes)); // both slots are full
+      for (std::uint64_t taken = slice - 1; taken <= slice; ++taken) {
+        const auto* got = static_cast<const char*>(channels[1]->arrived(0, taken));
+        ASSERT_NE(got, nullptr);
+        EXPECT_EQ(std::string(got, bytes), std::string(bytes, static_cast<char>('a' + taken)));
+        channels[1]->release(0, taken);
+        channels[1]->finished(taken);
+      }
+    }
+    EXPECT_EQ(channels[0]->traffic().messages, 9u);
+    EXPECT_EQ(channels[0]->traffic().bytes, 9 * bytes);
+    for (auto& channel : channels)
+      channel->depart();
+    for (auto& channel : channels)
+      channel.reset();
+  }
+}
+
+TEST_P(ShmChannelTest, IsQuiescentOnlyWhenItsPeerHasDeparted) {
+  connect(1000);
+  const char payload[1000] = "for a slow reader";
+  ASSERT_TRUE(channels[0]->start_send(0, 0, payload, sizeof payload));
+  channels[0]->depart();
+  EXPECT_FALSE(channels[0]->quiescent());
+  EXPECT_STREQ(static_cast<const char*>(channels[1]->arrived(0, 0)), payload);
+  channels[1]->depart();
+  EXPECT_TRUE(channels[0]->quiescent());
+  EXPECT_TRUE(channels[1]->quiescent());
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_GT(leased(rank), 0u);
+    channels[rank].reset();
+    EXPECT_EQ(leased(rank), 0u);
+  }
+}
+
+TEST_P(ShmChannelTest, IsQuiescentWhenItNeverConnected) {
+  prepare(10);
+  EXPECT_TRUE(channels[0]->quiescent());
+  channels[0].reset();
+  EXPECT_EQ(leased(0), 0u);
+}
+
+TEST_P(ShmChannelTest, RefusesAnAnnouncementThatLiesOutsideOfTheSegmentOrIsAnotherPlans) {
+  prepare(10);
+  auto wrong = announcements();
+  wrong[1] = mebibyte - 8;
+  auto refused = channels[0]->connect(wrong);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error().message, "rank 1 announced a block outside")) << refused.error().message;
+  wrong[1] = 4096 * 100; // zeroes
+  refused = channels[0]->connect(wrong);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error().message, "not that of plan 3")) << refused.error().message;
+}
+
+TEST_P(ShmChannelTest, RefusesAPeerThatDoesNotSendWhatIsExpected) {
+  channels[0] = std::move(*links[0]->prepare(shape(1, a, b, 100)));
+  channels[1] = std::move(*links[1]->prepare(shape(0, b, a, 50)));
+  const auto smaller = channels[0]->connect(announcements());
+  channels[1] = std::move(*links[1]->prepare(shape(0, a, a, 100)));
+  const auto other = channels[0]->connect(announcements());
+  for (const Status& refused : {smaller, other}) {
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(contains(refused.error().message, "rank 1 does not send message l0.rs.2 as it is expected"))
+        << refused.error().message;
+  }
+}
+
+TEST_P(ShmChannelTest, SaysThatThereIsNoRoomForItsSlots) {
+  const auto refused = links[0]->prepare(shape(1, a, b, mebibyte));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::resource);
+  EXPECT_EQ(leased(0), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backings, ShmChannelTest, testing::Values(Backing::memfd, Backing::heap));
+
+} // namespace
+} // namespace strata::transport::shm

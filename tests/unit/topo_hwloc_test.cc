@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/host.h"
+#include "topo/hwloc/place.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <numeric>
+
+namespace strata::topo {
+namespace {
+
+/// 2 packages of 2 NUMA nodes, each with 2 caches of 4 cores of 2 threads: 64 hardware threads.
+const std::string big = "package:2 numa:2 l3:2(size=33554432) l2:4(size=1048576) core:1 pu:2";
+
+std::vector<int> range(int first, int last) {
+  std::vector<int> cpus(static_cast<std::size_t>(last - first + 1));
+  std::iota(cpus.begin(), cpus.end(), first);
+  return cpus;
+}
+
+LocalFacts place(const std::string& machine, const std::vector<int>& cpus) {
+  const auto facts = place_in_machine(machine, cpus);
+  EXPECT_TRUE(facts) << facts.error().message;
+  return facts ? *facts : LocalFacts{};
+}
+
+TEST(HwlocPlace, ABindingInsideOneCacheLiesInsideAll) {
+  const auto facts = place(big, range(8, 15));
+  EXPECT_EQ(facts.place.cache, 8);
+  EXPECT_EQ(facts.place.numa, 0);
+  EXPECT_EQ(facts.place.package, 0);
+  EXPECT_EQ(facts.last_level_cache, 32u << 20);
+}
+
+TEST(HwlocPlace, OneHardwareThreadLiesInsideTheLargestCacheAroundIt) {
+  const auto facts = place(big, {63});
+  EXPECT_EQ(facts.place.cache, 56) << "the number of the L3's first hardware thread, not of the L2's";
+  EXPECT_EQ(facts.place.numa, 3);
+  EXPECT_EQ(facts.place.package, 32);
+}
+
+TEST(HwlocPlace, ABindingAcrossCachesLiesInsideNone) {
+  const auto facts = place(big, range(4, 11));
+  EXPECT_EQ(facts.place.cache, -1);
+  EXPECT_EQ(facts.place.numa, 0);
+  EXPECT_EQ(facts.place.package, 0);
+  EXPECT_EQ(facts.last_level_cache, 32u << 20);
+}
+
+TEST(HwlocPlace, ABindingToAPackageLiesInsideNoNumaNode) {
+  const auto facts = place(big, range(32, 63));
+  EXPECT_EQ(facts.place.cache, -1);
+  EXPECT_EQ(facts.place.numa, -1);
+  EXPECT_EQ(facts.place.package, 32);
+}
+
+TEST(HwlocPlace, AnUnboundProcessLiesInsideNothing) {
+  const auto facts = place(big, range(0, 63));
+  EXPECT_EQ(facts.place.cache, -1);
+  EXPECT_EQ(facts.place.numa, -1);
+  EXPECT_EQ(facts.place.package, -1);
+}
+
+TEST(HwlocPlace, TwoThreadsAtBothEndsLieInsideNothing) {
+  const auto facts = place(big, {0, 63});
+  EXPECT_EQ(facts.place.cache, -1);
+  EXPECT_EQ(facts.place.package, -1);
+}
+
+TEST(HwlocPlace, ACacheMayHoldSeveralNumaNodes) {
+  const auto facts = place("package:1 l3:1(size=1048576) numa:2 core:4 pu:1", range(4, 7));
+  EXPECT_EQ(facts.place.cache, 0);
+  EXPECT_EQ(facts.place.numa, 1);
+}
+
+TEST(HwlocPlace, AMachineWithoutCachesOrPackagesIsTaken) {
+  const auto facts = place("numa:1 pu:4", {0, 1});
+  EXPECT_EQ(facts.place.cache, -1);
+  EXPECT_EQ(facts.place.package, -1);
+  EXPECT_EQ(facts.place.numa, 0);
+  EXPECT_EQ(facts.last_level_cache, 0u);
+}
+
+TEST(HwlocPlace, CoresThatTheMachineDoesNotHaveAreNoPlace) {
+  for (const auto& cpus : {std::vector<int>{}, std::vector<int>{4096}}) {
+    const auto facts = place(big, cpus);
+    EXPECT_EQ(facts.place.cache, -1);
+    EXPECT_EQ(facts.place.numa, -1);
+    EXPECT_EQ(facts.place.package, -1);
+  }
+}
+
+TEST(HwlocPlace, DescribesTheMachineInOneLine) {
+  EXPECT_EQ(place(big, {0}).machine, "2 packages, 4 NUMA nodes, 32 cores, 64 hardware threads, 8 x 32 MiB L3");
+  EXPECT_EQ(place("package:1 l2:1(size=1536000) core:2 pu:1", {0}).machine, "1 package, 2 cores, 1500 KiB L2");
+}
+
+TEST(HwlocPlace, RefusesAMachineThatHwlocDoesNotTake) {
+  const auto facts = place_in_machine("package:zero", std::vector<int>{0});
+  ASSERT_FALSE(facts);
+  EXPECT_EQ(facts.error().message, "hwloc does not take the machine \"package:zero\"");
+}
+
+TEST(HwlocPlace, BlocksOfASyntheticMachineBecomeLevels) {
+  std::vector<RankFacts> ranks;
+  for (int rank = 0; rank < 16; ++rank)
+    ranks.push_back(place(big, range(4 * rank, 4 * rank + 3)).place);
+  const auto hierarchy = hierarchy_from(ranks);
+  ASSERT_EQ(hierarchy.levels.size(), 4u);
+  EXPECT_EQ(hierarchy.levels[0].name, "cache");
+  EXPECT_EQ(hierarchy.levels[0].groups, 8);
+  EXPECT_EQ(hierarchy.levels[1].name, "numa");
+  EXPECT_EQ(hierarchy.levels[2].name, "package");
+  EXPECT_EQ(hierarchy.levels[3].name, "node");
+}
+
+TEST(HwlocPlace, KnowsThisMachineAndLeavesTheBindingAlone) {
+  const auto before = allowed_cpus();
+  const auto facts = place({}, before);
+  EXPECT_FALSE(facts.machine.empty());
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
+/// Seconds of processor time that this thread has used.
+double busy_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// The limit leaves room for a sanitizer's build; 1 to 3 ms are usual.
+TEST(HwlocPlace, DoesNotTakeLong) {
+  const auto cpus = allowed_cpus();
+  double least = 1;
+  for (int round = 0; round < 5; ++round) {
+    const double begin = busy_seconds();
+    place({}, cpus);
+    least = std::min(least, busy_seconds() - begin);
+  }
+  EXPECT_LT(least, 0.03);
+}
+
+} // namespace
+} // namespace strata::topo

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several UCX transports in one process talk to each other over whatever network devices UCX finds, lo at least.
+#include "transport/ucx_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <thread>
+#include <utility>
+
+namespace strata::transport {
+namespace {
+
+Options with_modules_of_this_build() {
+  Options options;
+  options.module_path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lib/strata";
+  return options;
+}
+
+bool wait_for(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+std::vector<unsigned char> pattern(std::size_t bytes, std::size_t seed) {
+  std::vector<unsigned char> result(bytes);
+  for (std::size_t place = 0; place < bytes; ++place)
+    result[place] = static_cast<unsigned char>(place * 7 + place / 251 + seed);
+  return result;
+}
+
+/// What the program had before anything loaded UCX.
+const auto dispositions_before = [] {
+  std::array<struct sigaction, NSIG> found{};
+  for (int signal = 1; signal < NSIG; ++signal)
+    sigaction(signal, nullptr, &found[static_cast<std::size_t>(signal)]);
+  return found;
+}();
+
+/// Processes 0, 1, … of a job, all in this one.
+class UcxTransportTest : public testing::Test {
+protected:
+  void SetUp() override {
+    const Options options = with_modules_of_this_build();
+    if (!std::filesystem::exists(options.module_path + "/ucx.so")) GTEST_SKIP() << "ucx.so was not built";
+    for (std::uint64_t process = 0; process < 3; ++process) {
+      auto transport = open_ucx(options);
+      ASSERT_TRUE(transport) << transport.error().message;
+      addresses_.push_back({10 + process, (*transport)->address()});
+      transports_.push_back(std::move(*transport));
+    }
+  }
+  void TearDown() override { links_.clear(); }
+
+  std::unique_ptr<Channel> channel(std::int32_t self, const ChannelShape& shape, std::uint64_t context = 0) {
+    std::vector<PeerAddress> ranks = addresses_;
+    for (PeerAddress& rank : ranks)
+      rank.context_key += 100 * context;
+    const std::vector<bool> all(ranks.size(), true);
+    auto links = transports_[static_cast<std::size_t>(self)]->link(ranks, self, all);
+    EXPECT_TRUE(links);
+    links_.push_back(std::move(*links));
+    auto made = links_.back()->prepare(shape);
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
+
+  /// The rest of the set-up, which all processes do at the same time.
+  void connect(const std::vector<Channel*>& channels) {
+    for (Channel* channel : channels)
+      ASSERT_TRUE(channel->connect({}));
+    ASSERT_TRUE(wait_for([&] {
+      bool all = true;
+      for (Channel* channel : channels) {
+        channel->progress();
+        all &= channel->connected();
+      }
+      return all;
+    }));
+  }
+
+  std::vector<PeerAddress> addresses_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<std::unique_ptr<Links>> links_;
+  std::array<std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>, 2> channels_of_thread_;
+};
+
+Outgoing outgoing(std::vector<std::int32_t> peers, std::uint16_t round, std::size_t most_bytes) {
+  return {{1, 0, round}, 0, std::move(peers), most_bytes};
+}
+Incoming incoming(std::int32_t peer, std::uint16_t round, std::size_t most_bytes) {
+  return {{1, 0, round}, 0, peer, most_bytes};
+}
+
+TEST_F(UcxTransportTest, CarriesMessagesOfEverySizeBothWaysInSeveralSlicesAtOnce) {
+  constexpr std::uint64_t window = 4, slices = 9;
+  std::uint32_t plan = 0;
+  for (const std::size_t bytes : {1u, 8u, 1000u, 4096u, 9000u, 32768u, 70000u, 262143u, 262144u, 1048576u}) {
+    const ChannelShape shape_of_0{plan, window, {outgoing({1}, 0, bytes)}, {incoming(1, 0, bytes)}};
+    const ChannelShape shape_of_1{plan, window, {outgoing({0}, 0, bytes)}, {incoming(0, 0, bytes)}};
+    ++plan;
+    const std::array<std::unique_ptr<Channel>, 2> channels{channel(0, shape_of_0), channel(1, shape_of_1)};
+    connect({channels[0].get(), channels[1].get()});
+    std::vector<std::vector<unsigned char>> sent;
+    for (std::uint64_t slice = 0; slice < slices; ++slice)
+      sent.push_back(pattern(bytes, slice));
+    for (std::uint64_t first = 0; first < slices; first += window) {
+      const std::uint64_t end = std::min(first + window, slices);
+      for (const auto& channel : channels)
+        for (std::uint64_t slice = first; slice < end; ++slice)
+          ASSERT_TRUE(channel->start_send(0, slice, sent[slice].data(), bytes));
+      for (const auto& channel : channels)
+        for (std::uint64_t slice = first; slice < end; ++slice) {
+          ASSERT_TRUE(wait_for([&] {
+            for (const auto& each : channels)
+              each->progress();
+            return channel->arrived(0, slice) != nullptr && channel->sent(0, slice);
+          })) << bytes
+              << " bytes, slice " << slice << ": "
+              << (channel->failure() == nullptr ? "nothing came" : channel->failure());
+          EXPECT_EQ(channel->arrived_bytes(0, slice), bytes);
+          EXPECT_EQ(std::memcmp(channel->arrived(0, slice), sent[slice].data(), bytes), 0) << bytes << " bytes";
+          channel->release(0, slice);
+          channel->finished(slice);
+        }
+    }
+    for (const auto& channel : channels) {
+      EXPECT_TRUE(wait_for([&] { return channel->flushed() && channel->quiescent(); }));
+      EXPECT_EQ(channel->failure(), nullptr);
+      EXPECT_EQ(channel->traffic().bytes, bytes * slices);
+    }
+  }
+}
+
+TEST_F(UcxTransportTest, SendsToASetOfPeers) {
+  const auto from = channel(0, {0, 1, {outgoing({1, 2}, 0, 64)}, {}});
+  const auto first = channel(1, {0, 1, {}, {incoming(0, 0, 64)}});
+  const auto second = channel(2, {0, 1, {}, {incoming(0, 0, 64)}});
+  connect({from.get(), first.get(), second.get()});
+  ASSERT_TRUE(from->start_send(0, 0, "to both", 8));
+  EXPECT_TRUE(wait_for([&] {
+    from->progress();
+    first->progress();
+    second->progress();
+    return first->arrived(0, 0) != nullptr && second->arrived(0, 0) != nullptr;
+  }));
+  EXPECT_STREQ(static_cast<const char*>(first->arrived(0, 0)), "to both");
+  EXPECT_STREQ(static_cast<const char*>(second->arrived(0, 0)), "to both");
+  EXPECT_EQ(from->traffic().messages, 2u);
+}
+
+TEST_F(UcxTransportTest, IsFlushedWithoutTheReceiversHelpAndThenNeedsNoMoreProgress) {
+  const auto from = channel(0, {0, 1, {outgoing({1}, 0, 4096)}, {}});
+  const auto to = channel(1, {0, 1, {}, {incoming(0, 0, 4096)}});
+  connect({from.get(), to.get()});
+  const auto sent = pattern(4096, 3);
+  ASSERT_TRUE(from->start_send(0, 0, sent.data(), sent.size()));
+  ASSERT_TRUE(wait_for([&] {
+    from->progress();
+    return from->flushed();
+  })) << "the receiver had to help";
+  EXPECT_TRUE(wait_for([&] {
+    to->progress();
+    return to->arrived(0, 0) != nullptr;
+  })) << "the sender had to be called again before the message came";
+}
+
+TEST_F(UcxTransportTest, IsFlushedByEachProcessAloneWhereMessagesGoOnlyOneWay) {
+  std::vector<std::unique_ptr<Channel>> ring;
+  for (std::int32_t self = 0; self < 3; ++self)
+    ring.push_back(channel(self, {0, 1, {outgoing({(self + 1) % 3}, 0, 8)}, {incoming((self + 2) % 3, 0, 8)}}));
+  connect({ring[0].get(), ring[1].get(), ring[2].get()});
+  for (const auto& each : ring)
+    ASSERT_TRUE(each->start_send(0, 0, "x", 1));
+  for (const auto& each : ring)
+    EXPECT_TRUE(wait_for([&] {
+      each->progress();
+      return each->arrived(0, 0) != nullptr && each->flushed();
+    })) << "the others had to help";
+}
+
+TEST_F(UcxTransportTest, IsNotFlushedWhileTheSocketsAreFull) {
+  constexpr std::uint64_t slices = 256; // 16 MiB, more than a connection buffers
+  const auto from = channel(0, {0, slices, {outgoing({1}, 0, 65536)}, {}});
+  const auto to = channel(1, {0, slices, {}, {incoming(0, 0, 65536)}});
+  connect({from.get(), to.get()});
+  const auto sent = pattern(65536, 3);
+  for (std::uint64_t slice = 0; slice < slices; ++slice)
+    ASSERT_TRUE(from->start_send(0, slice, sent.data(), sent.size()));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (std::chrono::steady_clock::now() < end) {
+    from->progress();
+    ASSERT_FALSE(from->flushed());
+  }
+  EXPECT_TRUE(wait_for([&] {
+    from->progress();
+    to->progress();
+    return from->flushed() && from->quiescent();
+  }));
+  EXPECT_TRUE(wait_for([&] {
+    to->progress();
+    return to->arrived(0, slices - 1) != nullptr;
+  }));
+}
+
+TEST_F(UcxTransportTest, GivesUpAPeerThatDoesNotAnswerAndStillServesTheOthers) {
+  auto nobody = channel(0, {0, 1, {outgoing({2}, 0, 8)}, {}});
+  ASSERT_TRUE(nobody->connect({}));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  while (std::chrono::steady_clock::now() < end) {
+    nobody->progress();
+    ASSERT_FALSE(nobody->connected());
+  }
+  nobody.reset();
+  const auto from = channel(0, {1, 1, {outgoing({1}, 0, 8)}, {}});
+  const auto to = channel(1, {1, 1, {}, {incoming(0, 0, 8)}});
+  connect({from.get(), to.get()});
+  ASSERT_TRUE(from->start_send(0, 0, "hello", 6));
+  EXPECT_TRUE(wait_for([&] {
+    from->progress();
+    to->progress();
+    return from->flushed() && to->arrived(0, 0) != nullptr;
+  }));
+}
+
+TEST_F(UcxTransportTest, RefusesMessagesOfAWrongSize) {
+  std::uint32_t plan = 0;
+  for (const std::size_t bytes : {100u, 100000u, 1000000u}) {
+    const auto from = channel(0, {plan, 1, {outgoing({1}, 0, bytes)}, {}});
+    const auto to = channel(1, {plan, 1, {}, {incoming(0, 0, bytes - 1)}});
+    ++plan;
+    connect({from.get(), to.get()});
+    const auto sent = pattern(bytes, 1);
+    ASSERT_TRUE(from->start_send(0, 0, sent.data(), bytes));
+    ASSERT_TRUE(wait_for([&] {
+      from->progress();
+      to->progress();
+      return to->failure() != nullptr && from->sent(0, 0);
+    })) << bytes
+        << " bytes were taken where fewer are allowed";
+    EXPECT_EQ(to->arrived(0, 0), nullptr);
+    EXPECT_NE(std::strstr(to->failure(), "rank 0 sent "), nullptr) << to->failure();
+  }
+}
+
+TEST_F(UcxTransportTest, SaysThatAPeerIsGone) {
+  const auto from = channel(0, {0, 1, {outgoing({1}, 0, 64)}, {}});
+  {
+    const auto to = channel(1, {0, 1, {}, {incoming(0, 0, 64)}});
+    connect({from.get(), to.get()});
+    ASSERT_TRUE(from->start_send(0, 0, "x", 1));
+    ASSERT_TRUE(wait_for([&] {
+      from->progress();
+      to->progress();
+      return to->arrived(0, 0) != nullptr;
+    }));
+  }
+  links_.pop_back();
+  transports_[1].reset();
+  std::uint64_t slice = 1;
+  EXPECT_TRUE(wait_for([&] {
+    from->progress();
+    if (from->sent(0, slice - 1) && from->start_send(0, slice, "x", 1)) ++slice;
+    from->flushed();
+    return from->failure() != nullptr;
+  }));
+  ASSERT_NE(from->failure(), nullptr);
+  EXPECT_NE(std::strstr(from->failure(), "rank 1"), nullptr) << from->failure();
+}
+
+TEST_F(UcxTransportTest, ServesTwoThreadsInTwoContexts) {
+  constexpr std::uint64_t slices = 200;
+  const auto exchange = [&](std::uint64_t context, std::size_t bytes) {
+    // Both processes' sides run on this thread; the other thread uses the same two transports.
+    const auto a = channels_of_thread_[context].first.get();
+    const auto b = channels_of_thread_[context].second.get();
+    const auto sent = pattern(bytes, context);
+    for (std::uint64_t slice = 0; slice < slices; ++slice) {
+      if (!wait_for([&] { return a->start_send(0, slice, sent.data(), bytes); })) return false;
+      const bool came = wait_for([&] {
+        a->progress();
+        b->progress();
+        return b->arrived(0, slice) != nullptr && a->sent(0, slice);
+      });
+      if (!came || std::memcmp(b->arrived(0, slice), sent.data(), bytes) != 0) return false;
+      b->release(0, slice);
+      b->finished(slice);
+    }
+    return true;
+  };
+  for (std::uint64_t context = 0; context < 2; ++context) {
+    const std::size_t bytes = context == 0 ? 5000 : 300000;
+    channels_of_thread_[context] = {channel(0, {0, 1, {outgoing({1}, 0, bytes)}, {}}, context),
+                                    channel(1, {0, 1, {}, {incoming(0, 0, bytes)}}, context)};
+    connect({channels_of_thread_[context].first.get(), channels_of_thread_[context].second.get()});
+  }
+  bool first = false;
+  std::thread other([&] { first = exchange(0, 5000); });
+  EXPECT_TRUE(exchange(1, 300000));
+  other.join();
+  EXPECT_TRUE(first);
+  channels_of_thread_ = {};
+}
+
+TEST_F(UcxTransportTest, LeavesTheSignalDispositionsOfTheProgramAlone) {
+  // SetUp has loaded UCX already; loading it must not have changed what the test's process started with.
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGHUP}) {
+    struct sigaction now {};
+    ASSERT_EQ(sigaction(signal, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, dispositions_before[static_cast<std::size_t>(signal)].sa_handler) << "signal " << signal;
+  }
+}
+
+TEST(UcxLoader, SaysWhyThereIsNoUcx) {
+  Options options;
+  options.module_path = "/nonexistent";
+  const auto transport = open_ucx(options);
+  ASSERT_FALSE(transport);
+  EXPECT_NE(transport.error().message.find("ucx.so"), std::string::npos) << transport.error().message;
+}
+
+} // namespace
+} // namespace strata::transport
