@@ -1,0 +1,100 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
+dnl STRATA_MPI: which MPI library, with which flags, which soname and which launcher?
+dnl
+dnl The module that enters MPI is built for exactly one library, told by its soname, and is named after it:
+dnl several builds (one per MPI library) can be installed into one prefix.
+dnl Sets MPICC, MPICXX, MPIFC, MPIRUN, MPI_CPPFLAGS, MPI_LIBS, MPI_SONAME, MPI_FLAVOUR, conditionals HAVE_MPI, HAVE_MPIFC.
+AC_DEFUN([STRATA_MPI], [
+  AC_ARG_WITH([mpi], [AS_HELP_STRING([--without-mpi], [build no preload and no MPI tools])], [], [with_mpi=auto])
+  AC_ARG_VAR([MPICC], [C compiler wrapper of the MPI library @<:@mpicc.openmpi, else mpicc@:>@])
+  AC_ARG_VAR([MPICXX], [C++ compiler wrapper of the same MPI library])
+  AC_ARG_VAR([MPIFC], [Fortran compiler wrapper of the same MPI library (tests and examples only)])
+  AC_ARG_VAR([MPIRUN], [launcher of the same MPI library (tests only)])
+  strata_has_mpi=no
+  strata_has_mpifc=no
+  strata_why_mpi="--without-mpi"
+  AS_IF([test "$with_mpi" != no], [
+    AC_PATH_PROGS([MPICC], [mpicc.openmpi mpicc])
+    strata_why_mpi="no mpicc; set MPICC"
+    AS_IF([test -n "$MPICC"], [STRATA_MPI_FLAGS])
+    AS_IF([test "$strata_has_mpi" = no && test "$with_mpi" = yes],
+      [AC_MSG_ERROR([--with-mpi was given, but: $strata_why_mpi])])
+  ])
+  AS_IF([test "$strata_has_mpi" = yes], [
+    STRATA_MPI_SIBLINGS
+    STRATA_MPI_FORTRAN
+    AC_DEFINE([HAVE_MPI], [1], [Define to 1 if the MPI module is built.])
+    AC_DEFINE_UNQUOTED([STRATA_MPI_SONAME], ["$MPI_SONAME"], [The soname of the MPI library of this build.])
+  ])
+  AC_SUBST([MPI_CPPFLAGS])
+  AC_SUBST([MPI_LIBS])
+  AC_SUBST([MPI_SONAME])
+  AC_SUBST([MPI_FLAVOUR])
+  AM_CONDITIONAL([HAVE_MPI], [test "$strata_has_mpi" = yes])
+  AM_CONDITIONAL([HAVE_MPIFC], [test "$strata_has_mpifc" = yes])
+])
+
+dnl What the wrapper adds to the compiler's command line, and which library a program then needs.
+AC_DEFUN([STRATA_MPI_FLAGS], [
+  AC_MSG_CHECKING([what $MPICC adds])
+  strata_line=`$MPICC --showme 2>/dev/null` || strata_line=`$MPICC -show 2>/dev/null`
+  # The C++ bindings that MPI dropped are never used.
+  MPI_CPPFLAGS="-DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1"
+  MPI_LIBS=
+  for strata_word in $strata_line; do
+    AS_CASE([$strata_word],
+      [-I*|-D*], [MPI_CPPFLAGS="$MPI_CPPFLAGS $strata_word"],
+      [-L*|-l*|-Wl,*rpath*], [MPI_LIBS="$MPI_LIBS $strata_word"])
+  done
+  AC_MSG_RESULT([$MPI_CPPFLAGS $MPI_LIBS])
+
+  AC_MSG_CHECKING([for the soname of the MPI library])
+  strata_saved_CPPFLAGS=$CPPFLAGS
+  strata_saved_LIBS=$LIBS
+  CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
+  LIBS="$MPI_LIBS $LIBS"
+  AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]])], [
+    MPI_SONAME=`readelf -d conftest$EXEEXT |
+      sed -n 's/.*(NEEDED).*\@<:@\(libmpi.*\)\@:>@.*/\1/p' | grep -v -e cxx -e fort -e mpifh | sed 1q`
+  ])
+  CPPFLAGS=$strata_saved_CPPFLAGS
+  LIBS=$strata_saved_LIBS
+  AC_MSG_RESULT([${MPI_SONAME:-none}])
+  AS_IF([test -n "$MPI_SONAME"], [strata_has_mpi=yes],
+    [strata_why_mpi="$MPICC does not link a program with a shared libmpi"])
+])
+
+dnl The other wrappers and the launcher have the name of MPICC with another middle: mpicc.mpich, mpif90.mpich, …
+AC_DEFUN([STRATA_MPI_SIBLINGS], [
+  AS_CASE([`$MPICC --showme:version 2>/dev/null; $MPICC -v 2>&1`],
+    [*"Open MPI"*], [MPI_FLAVOUR=openmpi],
+    [*MPICH*|*mpich*], [MPI_FLAVOUR=mpich],
+    [MPI_FLAVOUR=other])
+  strata_mpi_dir=`AS_DIRNAME(["$MPICC"])`
+  AS_CASE([$MPICC], [*/*], [], [strata_mpi_dir=])
+  strata_mpi_suffix=`AS_ECHO(["$MPICC"]) | sed 's,.*/,,; s/^mpi@<:@a-z@:>@*//'`
+  AC_PATH_PROGS([MPICXX], [mpicxx$strata_mpi_suffix mpic++$strata_mpi_suffix mpicxx], [],
+    [${strata_mpi_dir:+$strata_mpi_dir:}$PATH])
+  AC_PATH_PROGS([MPIFC], [mpifort$strata_mpi_suffix mpif90$strata_mpi_suffix mpifort mpif90], [],
+    [${strata_mpi_dir:+$strata_mpi_dir:}$PATH])
+  AC_PATH_PROGS([MPIRUN], [mpirun$strata_mpi_suffix mpiexec$strata_mpi_suffix mpirun], [],
+    [${strata_mpi_dir:+$strata_mpi_dir:}$PATH])
+])
+
+dnl Does the Fortran wrapper make a program? Fortran is used by tests and examples only.
+AC_DEFUN([STRATA_MPI_FORTRAN], [
+  AC_MSG_CHECKING([whether ${MPIFC:-no Fortran wrapper} compiles a program that uses mpi_f08])
+  AS_IF([test -n "$MPIFC"], [
+    mkdir -p conftest.dir
+    cat >conftest.dir/try.f90 <<EOF
+program try
+  use mpi_f08
+  call MPI_Init()
+  call MPI_Finalize()
+end program try
+EOF
+    AS_IF([(cd conftest.dir && $MPIFC -o try try.f90) >&AS_MESSAGE_LOG_FD 2>&1], [strata_has_mpifc=yes])
+    rm -rf conftest.dir
+  ])
+  AC_MSG_RESULT([$strata_has_mpifc])
+])

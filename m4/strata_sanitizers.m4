@@ -1,0 +1,26 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
+dnl STRATA_SANITIZERS: build with sanitizers? Sets SANITIZE_FLAGS and the conditional SANITIZED.
+AC_DEFUN([STRATA_SANITIZERS], [
+  AC_ARG_ENABLE([sanitizers],
+    [AS_HELP_STRING([--enable-sanitizers=LIST],
+      [instrument everything: address,undefined or thread; for unit tests, not for a preload])],
+    [], [enable_sanitizers=no])
+  SANITIZE_FLAGS=
+  AS_CASE([$enable_sanitizers],
+    [no], [],
+    [yes], [enable_sanitizers=address,undefined])
+  AS_IF([test "$enable_sanitizers" != no], [
+    SANITIZE_FLAGS="-fsanitize=$enable_sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer"
+    AC_MSG_CHECKING([whether $CXX links with $SANITIZE_FLAGS])
+    AC_LANG_PUSH([C++])
+    strata_saved_CXXFLAGS=$CXXFLAGS
+    CXXFLAGS="$CXXFLAGS $SANITIZE_FLAGS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM()], [AC_MSG_RESULT([yes])],
+      [AC_MSG_RESULT([no])
+       AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers does not work with $CXX])])
+    CXXFLAGS=$strata_saved_CXXFLAGS
+    AC_LANG_POP([C++])
+  ])
+  AC_SUBST([SANITIZE_FLAGS])
+  AM_CONDITIONAL([SANITIZED], [test "$enable_sanitizers" != no])
+])
