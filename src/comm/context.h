@@ -37,6 +37,8 @@ public:
   /// Runs the call to its end, or says that it is native's. All ranks call it in the same order with the same number
   /// of elements, kind of element and operation. One thread at a time.
   Outcome all_reduce(const Call& call) {
+    if (call.elements == 0) [[unlikely]]
+      return Outcome::done; // nothing to move, and the buffers may be null
     const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
     Decision& decision = decisions_[tune::size_class(bytes)];
     if (decision.path == Path::board) [[likely]]

@@ -89,7 +89,7 @@ Carrier::Posted MpiTransport::post(Post& message) {
   if (buffer == nullptr) return bytes_in_flight_ == 0 ? Posted::failed : Posted::no_room;
   std::memset(buffer->bytes, 0, header_room);
   std::memcpy(buffer->bytes, &message.header, sizeof message.header);
-  std::memcpy(buffer->bytes + header_room, message.payload, message.bytes);
+  if (message.bytes != 0) std::memcpy(buffer->bytes + header_room, message.payload, message.bytes);
 
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = PMPI_Isend(buffer->bytes, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(message.peer),
