@@ -27,6 +27,7 @@ constexpr std::uint64_t operator""_GiB(unsigned long long count) { return count 
 
 constexpr std::array modes{Named<Mode>{"auto", Mode::automatic}, Named<Mode>{"always", Mode::always},
                            Named<Mode>{"off", Mode::off}};
+constexpr std::array tunes{Named<Tune>{"online", Tune::online}, Named<Tune>{"model", Tune::model}};
 constexpr std::array log_topics{Named<bool Options::*>{"choice", &Options::log_choice}};
 constexpr std::array transport_names{"shm", "ucx", "mpi", "loop"};
 
@@ -38,6 +39,9 @@ std::span<const OptionRow> option_table() {
   static const std::array table{
       choice<&Options::mode, modes>(
           "MODE", "auto: native where it is faster; always: never native for an eligible call; off: pass through.",
+          Scope::agreed),
+      choice<&Options::tune, tunes>(
+          "TUNE", "online: the first calls of a size try the best few ways, the fastest stays; model: by prediction.",
           Scope::agreed),
       switches<log_topics>("LOG", "What is logged to standard error; choice: what runs, why, and the runners-up.",
                            Scope::local),

@@ -18,9 +18,16 @@ enum class Mode : std::uint8_t {
   off,       ///< pass everything through
 };
 
+/// How the way of doing a size class is found.
+enum class Tune : std::uint8_t {
+  online, ///< the first calls try the best few ways
+  model,  ///< the cost model alone
+};
+
 /// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
 struct Options {
   Mode mode = Mode::automatic;
+  Tune tune = Tune::online;
   bool log_choice = false;
   bool statistics = false;
   std::string levels;       ///< hand-set hierarchy; empty: measured

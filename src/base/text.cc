@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -56,6 +58,11 @@ std::size_t edit_distance(std::string_view one, std::string_view other) {
     }
   }
   return row[other.size()];
+}
+
+std::string format_duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+  return fmt::format("{:.2f} ms", seconds * 1e3);
 }
 
 } // namespace strata

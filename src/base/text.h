@@ -22,6 +22,9 @@ std::optional<std::uint64_t> parse_number(std::string_view text);
 /// `text` fit for one line of a message: unprintable bytes become '?', and a long text is cut, with "..." at its end.
 std::string printable(std::string_view text);
 
+/// "0.35 us" or "12.50 ms".
+std::string format_duration(double seconds);
+
 /// Least number of insertions, removals, replacements and swaps of neighbours that turn one into the other.
 std::size_t edit_distance(std::string_view one, std::string_view other);
 

@@ -8,8 +8,10 @@
 #include "engine/plan.h"
 #include "transport/shm/parity_board.h"
 #include "tune/choice.h"
+#include "tune/trial.h"
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -24,8 +26,12 @@ struct Call {
   type::Operation operation{};
 };
 
-/// What became of a call. `native`: nothing was sent, and all ranks got the same answer.
-enum class Outcome : std::uint8_t { done, native };
+/// What became of a call; all ranks get the same answer.
+enum class Outcome : std::uint8_t {
+  done,
+  native,          ///< Nothing was sent: the MPI library is to do it.
+  native_on_trial, ///< As native; and when it has done it, native_done() is to be called.
+};
 
 class Context {
 public:
@@ -41,10 +47,12 @@ public:
       return Outcome::done; // nothing to move, and the buffers may be null
     const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
     Decision& decision = decisions_[tune::size_class(bytes)];
-    if (decision.path == Path::board) [[likely]]
-      return run_on_board(call, decision, bytes);
+    if (decision.way.path == Path::board) [[likely]]
+      return run_on_board(call, decision.way, bytes);
     return all_reduce_elsewhere(call, decision, bytes);
   }
+  /// After Outcome::native_on_trial, when the MPI library has done that call. Collective.
+  void native_done(const Call& call);
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
@@ -60,19 +68,34 @@ public:
   /// Lines for a user who asked: transports that were skipped, and why.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// The choice for a size, made if need be; makes no plan.
+  /// The choice for a size by the cost model; makes no plan.
   tune::Choice choice_for(std::size_t bytes) const;
+  /// Whether calls of this size still try one way after the other.
+  bool on_trial(std::size_t bytes) const { return decisions_[tune::size_class(bytes)].trial != nullptr; }
 
   Statistics statistics() const;
 
 private:
   enum class Path : std::uint8_t { undecided, native, board, plan };
-  /// What was decided for a size class.
-  struct Decision {
+  /// One way to do the calls of a size class, ready to run.
+  struct Way {
     Path path = Path::undecided;
     engine::Plan* plan = nullptr;
+    kernel::Stores stores;
     std::string name;
     Tally tally;
+  };
+  /// The ways between which the first calls of a size class decide.
+  struct Probation {
+    tune::Trial trial;
+    std::vector<Way> ways;
+    std::chrono::steady_clock::time_point started; ///< the call that is running
+  };
+  /// What was decided for a size class.
+  struct Decision {
+    Way way; ///< undecided while there is a trial
+    std::unique_ptr<Probation> trial;
+    std::vector<Way> others; ///< that were tried
   };
   struct MadePlan {
     std::string name; ///< of the candidate: equal candidates share a plan
@@ -91,6 +114,8 @@ private:
 
   // context_plan.cc
   void decide(Decision& decision, std::size_t bytes);
+  Result<Way> prepare_way(const tune::Candidate& candidate);
+  Status prepare_board();
   Status make_board();
   Result<engine::Plan*> make_plan(const tune::Candidate& candidate);
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
@@ -98,12 +123,20 @@ private:
   bool all_agree(bool mine);
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
 
+  // context_trial.cc
+  std::vector<Way> ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
+  static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);
+  Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
+  void conclude_trial_call(Decision& decision, std::size_t bytes);
+  void log_trial(const Probation& probation, std::size_t bytes);
+
   // context_run.cc
-  Outcome run_on_board(const Call& call, Decision& decision, std::size_t bytes);
+  Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
   void exchange_on_board(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
-                         kernel::Store store);
+                         kernel::Stores stores);
   Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
-  void run_plan(const Call& call, engine::Plan& plan);
+  Outcome run(const Call& call, Way& way, std::size_t bytes);
+  void run_plan(const Call& call, const Way& way);
   kernel::Reducer reducer(const Call& call) const;
   const void* await(std::size_t rank, std::size_t bytes);
 

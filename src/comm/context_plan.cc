@@ -3,6 +3,7 @@
 #include "comm/context.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
@@ -12,16 +13,17 @@
 namespace strata::comm {
 namespace {
 
-std::string duration(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
-  return fmt::format("{:.2f} ms", seconds * 1e3);
-}
-
 /// Several agreements in one exchange.
 struct PlanCard {
   std::uint8_t prepared;
   std::uint64_t announcements[4];
 };
+
+/// Where nothing is tried: results that no cache keeps go around the caches.
+kernel::Stores default_stores(std::size_t bytes) {
+  constexpr std::size_t streaming_from = std::size_t{8} << 20;
+  return {kernel::Store::cached, bytes < streaming_from ? kernel::Store::cached : kernel::Store::streaming};
+}
 
 class LeftPlans final : public Remains {
 public:
@@ -146,49 +148,58 @@ Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
   return plans_.back().plan.get();
 }
 
-// When the best candidate cannot be made (no memory, a peer that cannot be reached), the next one is tried; all ranks
-// see the same failures, so they try the same.
+Status Context::prepare_board() {
+  if (board_) return ok();
+  if (board_failed_) return Error{ErrorKind::resource, "there was no room for the slots before"};
+  const Status made = make_board();
+  board_failed_ = !made;
+  return made;
+}
+
+Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
+  Way way;
+  way.name = candidate.name();
+  if (candidate.kind == tune::Candidate::Kind::native) {
+    way.path = Path::native;
+  } else if (candidate.kind == tune::Candidate::Kind::board) {
+    if (const Status made = prepare_board(); !made) return made.error();
+    way.path = Path::board;
+  } else {
+    auto plan = make_plan(candidate);
+    if (!plan) return plan.error();
+    way.path = Path::plan;
+    way.plan = *plan;
+  }
+  return way;
+}
+
 void Context::decide(Decision& decision, std::size_t bytes) {
   const tune::Choice choice = choice_for(bytes);
-  std::vector<tune::Candidate> order{choice.chosen};
-  order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
   std::string trouble = choice.note;
-  decision.path = Path::native;
-  decision.name = "native";
-  std::size_t tries = 0;
-  for (const tune::Candidate& candidate : order) {
-    if (candidate.kind == tune::Candidate::Kind::native || tries++ == 3) break;
-    decision.name = candidate.name();
-    if (candidate.kind == tune::Candidate::Kind::board) {
-      const Status made = board_ ? ok() : board_failed_ ? Status(Error{}) : make_board();
-      board_failed_ = !made;
-      if (made) decision.path = Path::board;
-      if (made) break;
-      trouble += (trouble.empty() ? "" : "; ") + made.error().message;
-    } else {
-      auto made = make_plan(candidate);
-      if (made) {
-        decision.path = Path::plan;
-        decision.plan = *made;
-        break;
-      }
-      trouble += (trouble.empty() ? "" : "; ") + made.error().message;
-    }
-    decision.name = "native";
+  std::vector<Way> ways = ways_to_try(choice, bytes, trouble);
+  if (ways.size() > 1) {
+    const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
+    decision.trial.reset(new Probation{tune::Trial(ways.size(), low), std::move(ways), {}});
+    if (options_.log_choice && rank_ == 0 && !trouble.empty()) log_line(trouble);
+    return;
   }
+  decision.way = std::move(ways.front());
+  if (decision.way.path == Path::plan || decision.way.path == Path::board) decision.way.stores = default_stores(bytes);
   if (options_.log_choice && rank_ == 0)
-    log_choice(choice, bytes, trouble.empty() ? std::string() : fmt::format("{}; using {}", trouble, decision.name));
+    log_choice(choice, bytes,
+               trouble.empty() ? std::string() : fmt::format("{}; using {}", trouble, decision.way.name));
 }
 
 void Context::log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble) {
   const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
   std::string line =
       fmt::format("{} ranks on {} nodes, {} to {} bytes: {} ({} predicted)", ranks_, situation_.job.nodes, low, high,
-                  choice.chosen.name(), duration(choice.chosen.seconds));
+                  choice.chosen.name(), format_duration(choice.chosen.seconds));
   std::size_t shown = 0;
   for (const tune::Candidate& candidate : choice.runners_up) {
     if (shown++ == 3) break;
-    line += fmt::format("{} {} ({})", shown == 1 ? "; then" : ",", candidate.name(), duration(candidate.seconds));
+    line +=
+        fmt::format("{} {} ({})", shown == 1 ? "; then" : ",", candidate.name(), format_duration(candidate.seconds));
   }
   if (!trouble.empty()) line += "; " + trouble;
   log_line(line);

@@ -8,9 +8,6 @@
 namespace strata::comm {
 namespace {
 
-// Vectors from this size on have their results written around the caches. Measured where two cores share no cache: 64
-// KiB to 4 MiB in a third of the time; where they share one, it costs about a tenth.
-constexpr std::size_t streaming_from = std::size_t{64} << 10;
 // Spins before a wait is worth setting up; with more ranks than cores, the peer may need this very core at once.
 constexpr std::uint32_t first_spins = 64;
 constexpr std::uint32_t first_spins_crowded = 2;
@@ -42,12 +39,12 @@ const void* Context::await(std::size_t rank, std::size_t bytes) {
 }
 
 void Context::exchange_on_board(const Call& call, std::size_t first, std::size_t elements,
-                                const kernel::Reducer& reduction, kernel::Store store) {
+                                const kernel::Reducer& reduction, kernel::Stores stores) {
   transport::shm::ParityBoard& board = *board_;
   const std::size_t bytes = elements * reduction.element_bytes;
   const auto* input = static_cast<const std::byte*>(call.input) + first * reduction.element_bytes;
   void* slot = board.begin(bytes);
-  if (bytes < engine::publish_streaming_from)
+  if (stores.publish == kernel::Store::cached) [[likely]]
     std::memcpy(slot, input, bytes);
   else
     process_.kernels().copy(slot, input, bytes, kernel::Store::streaming);
@@ -56,34 +53,36 @@ void Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
   const auto self = static_cast<std::size_t>(rank_);
   for (std::size_t rank = 0; rank < count; ++rank)
     operands_[rank] = rank == self ? input : await(rank, bytes);
+  board.take_back_next(bytes);
   reduction.function(static_cast<std::byte*>(call.output) + first * reduction.element_bytes, operands_.data(), count,
-                     elements, store, reduction.state);
+                     elements, stores.result, reduction.state);
 }
 
-Outcome Context::run_on_board(const Call& call, Decision& decision, std::size_t bytes) {
+Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const kernel::Reducer reduction = reducer(call);
   const auto elements = static_cast<std::size_t>(call.elements);
-  const kernel::Store store = bytes >= streaming_from ? kernel::Store::streaming : kernel::Store::cached;
   if (bytes <= tune::board_slot_bytes) [[likely]] {
-    exchange_on_board(call, 0, elements, reduction, store);
+    exchange_on_board(call, 0, elements, reduction, way.stores);
   } else {
     // A rank writes piece n + 1 into the other slot: the peers have read piece n - 1 there, for they have published n.
     const std::size_t piece = tune::board_slot_bytes / reduction.element_bytes;
     for (std::size_t first = 0; first < elements; first += piece)
-      exchange_on_board(call, first, std::min(piece, elements - first), reduction, store);
+      exchange_on_board(call, first, std::min(piece, elements - first), reduction, way.stores);
   }
-  ++decision.tally.calls;
-  decision.tally.bytes += bytes;
+  ++way.tally.calls;
+  way.tally.bytes += bytes;
   return Outcome::done;
 }
 
-void Context::run_plan(const Call& call, engine::Plan& plan) {
+void Context::run_plan(const Call& call, const Way& way) {
+  engine::Plan& plan = *way.plan;
   engine::Request request;
   request.input = static_cast<const std::byte*>(call.input);
   request.output = static_cast<std::byte*>(call.output);
   request.elements = call.elements;
   request.reducer = reducer(call);
-  plan.submit(request, streaming_from);
+  request.stores = way.stores;
+  plan.submit(request);
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   const bool crowded = crowding_ == engine::Crowding::crowded;
   while (!request.complete()) {
@@ -96,35 +95,53 @@ void Context::run_plan(const Call& call, engine::Plan& plan) {
     waiter.step(crowded);
 }
 
-Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
-  if (decision.path == Path::undecided) {
-    decide(decision, bytes);
-    if (decision.path == Path::board) return run_on_board(call, decision, bytes);
-  }
-  ++decision.tally.calls;
-  decision.tally.bytes += bytes;
-  if (decision.path == Path::native) return Outcome::native;
-  run_plan(call, *decision.plan);
+Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
+  if (way.path == Path::board) return run_on_board(call, way, bytes);
+  ++way.tally.calls;
+  way.tally.bytes += bytes;
+  if (way.path == Path::native) return Outcome::native;
+  run_plan(call, way);
   return Outcome::done;
 }
+
+Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
+  if (decision.way.path != Path::undecided) return run(call, decision.way, bytes);
+  if (!decision.trial) decide(decision, bytes);
+  return decision.trial ? try_a_way(call, decision, bytes) : run(call, decision.way, bytes);
+}
+
+namespace {
+
+template <typename Function>
+void for_each_way(const auto& decision, const Function& function) {
+  function(decision.way);
+  for (const auto& way : decision.others)
+    function(way);
+  if (decision.trial)
+    for (const auto& way : decision.trial->ways)
+      function(way);
+}
+
+} // namespace
 
 Statistics Context::statistics() const {
   Statistics sum;
   sum.contexts = 1;
   if (neighbours_) sum.most_segment_bytes = neighbours_->neighbours()->own->leased_bytes();
-  for (const Decision& decision : decisions_) {
-    if (decision.tally.calls == 0) continue;
-    if (decision.path == Path::native)
-      sum.native_by_reason["predicted to be faster"] += decision.tally;
+  const auto add = [&](const Way& way) {
+    if (way.tally.calls == 0) return;
+    if (way.path == Path::native)
+      sum.native_by_reason["predicted or seen to be faster"] += way.tally;
     else
-      sum.by_algorithm[decision.name] += decision.tally;
-    if (decision.path == Path::board && ranks_ > 1) {
+      sum.by_algorithm[way.name] += way.tally;
+    if (way.path == Path::board && ranks_ > 1) {
       const auto others = static_cast<std::uint64_t>(ranks_ - 1);
-      sum.sent_by_transport[link_names_.front()] += decision.tally;
-      sum.sent_by_level[hierarchy().levels.back().name] +=
-          {decision.tally.calls * others, decision.tally.bytes * others};
+      sum.sent_by_transport[link_names_.front()] += way.tally;
+      sum.sent_by_level[hierarchy().levels.back().name] += {way.tally.calls * others, way.tally.bytes * others};
     }
-  }
+  };
+  for (const Decision& decision : decisions_)
+    for_each_way(decision, add);
   for (const MadePlan& made : plans_) {
     if (!made.plan) continue;
     for (std::size_t link = 0; link < all_links_.size(); ++link) {

@@ -15,10 +15,8 @@
 
 namespace strata::engine {
 
-/// Payloads from this size on go to shared memory around the caches: the slot's lines are in the readers' caches, and
-/// taking each of them back costs more than the readers' way to memory. Measured on two cores that share a level-3
-/// cache: 64 KiB written and read in 6.2 us instead of 8.8; on two that share none, in 6.9 us instead of 33.
-inline constexpr std::size_t publish_streaming_from = std::size_t{16} << 10;
+/// Payloads below this size go to shared memory through the caches, whatever the request says: a fence costs more.
+inline constexpr std::size_t least_streamed = std::size_t{4} << 10;
 
 /// One running operation: the user's buffers, and how far it has come. The caller keeps it until complete().
 struct Request {
@@ -26,6 +24,7 @@ struct Request {
   std::byte* output = nullptr; ///< may be `input`
   std::int64_t elements = 0;
   kernel::Reducer reducer{};
+  kernel::Stores stores{};
 
   bool complete() const { return finished_slices == slices; }
 
@@ -34,7 +33,6 @@ struct Request {
   std::int64_t slice_elements = 0;
   std::int64_t started_slices = 0;
   std::int64_t finished_slices = 0;
-  kernel::Store final_store = kernel::Store::cached;
 };
 
 /// How a schedule is to be run.
@@ -53,7 +51,7 @@ struct Route {
 
 class Plan {
 public:
-  /// First step of the set-up: takes all memory, sends nothing. `copy` and streaming limits come from `tuning`.
+  /// First step of the set-up: takes all memory, sends nothing. `copy` is the kernels'.
   static Result<std::unique_ptr<Plan>> prepare(const sched::Program& program, const PlanShape& shape,
                                                const Route& route, kernel::CopyFunction copy);
 
@@ -69,8 +67,8 @@ public:
   const char* failure() const;
 
   /// Adds a request; requests run in the order of their submission, overlapping at slices.
-  /// All ranks submit the same sequence. `streaming_from`: bytes from which results go around the caches.
-  void submit(Request& request, std::size_t streaming_from);
+  /// All ranks submit the same sequence.
+  void submit(Request& request);
 
   /// Runs what can run now. True if anything moved.
   bool advance();
@@ -96,8 +94,6 @@ private:
     std::uint32_t index;
     bool shares_memory = false;
   };
-  static bool start(const Port& port, std::uint64_t slice, const void* payload, std::size_t bytes,
-                    kernel::CopyFunction copy);
   struct Source {
     sched::Place place;
     Port port{nullptr, 0, false}; ///< no channel: local
@@ -131,6 +127,7 @@ private:
     std::vector<std::uint32_t> reached;     ///< by step: operands that have arrived, or ports that were started
     std::vector<std::uint32_t> active;      ///< steps whose dependencies are complete
   };
+  bool start(const Port& port, const Slice& slice, const void* payload, std::size_t bytes) const;
 
   Plan() = default;
   void bind_steps(const sched::Program& program, const Route& route);

@@ -10,15 +10,13 @@ namespace strata::engine {
 
 using sched::Kind;
 
-void Plan::submit(Request& request, std::size_t streaming_from) {
+void Plan::submit(Request& request) {
   const auto element_bytes = static_cast<std::int64_t>(request.reducer.element_bytes);
   const std::int64_t most = std::max<std::int64_t>(1, static_cast<std::int64_t>(shape_.slice_bytes) / element_bytes);
   request.slices = (request.elements + most - 1) / most;
   request.slice_elements = request.slices == 0 ? 0 : (request.elements + request.slices - 1) / request.slices;
   request.started_slices = 0;
   request.finished_slices = 0;
-  const bool large = static_cast<std::size_t>(request.elements * element_bytes) >= streaming_from;
-  request.final_store = large ? kernel::Store::streaming : kernel::Store::cached;
   if (request.slices > 0) requests_.push_back(&request);
 }
 
@@ -101,13 +99,12 @@ std::byte* Plan::address(sched::Place place, const Slice& slice, std::int64_t el
   return const_cast<std::byte*>(slice.request->input) + offset; // steps never write input
 }
 
-bool Plan::start(const Port& port, std::uint64_t slice, const void* payload, std::size_t bytes,
-                 kernel::CopyFunction copy) {
-  if (!port.shares_memory) return port.channel->start_send(port.index, slice, payload, bytes);
-  void* room = port.channel->room(port.index, slice);
+bool Plan::start(const Port& port, const Slice& slice, const void* payload, std::size_t bytes) const {
+  if (!port.shares_memory) return port.channel->start_send(port.index, slice.number, payload, bytes);
+  void* room = port.channel->room(port.index, slice.number);
   if (room == nullptr) return false;
-  copy(room, payload, bytes, bytes >= publish_streaming_from ? kernel::Store::streaming : kernel::Store::cached);
-  port.channel->publish(port.index, slice, bytes);
+  copy_(room, payload, bytes, bytes >= least_streamed ? slice.request->stores.publish : kernel::Store::cached);
+  port.channel->publish(port.index, slice.number, bytes);
   return true;
 }
 
@@ -116,7 +113,7 @@ bool Plan::attempt_send(const BoundStep& step, std::uint32_t index, Slice& slice
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
   std::uint32_t& started = slice.reached[index];
   for (; started < step.ports.size(); ++started) {
-    if (!start(step.ports[started], slice.number, address(step.place, slice, begin), bytes, copy_)) return false;
+    if (!start(step.ports[started], slice, address(step.place, slice, begin), bytes)) return false;
   }
   return std::all_of(step.ports.begin(), step.ports.end(), [&](const Port& port) {
     return port.shares_memory || port.channel->sent(port.index, slice.number);
@@ -131,7 +128,7 @@ bool Plan::attempt_recv(const BoundStep& step, std::uint32_t index, Slice& slice
                                                     : address(source.place, slice, begin);
   if (from == nullptr) return false;
   void* to = address(step.place, slice, begin);
-  if (to != from) copy_(to, from, bytes, step.final_write ? slice.request->final_store : kernel::Store::cached);
+  if (to != from) copy_(to, from, bytes, step.final_write ? slice.request->stores.result : kernel::Store::cached);
   if (source.port.channel != nullptr) source.port.channel->release(source.port.index, slice.number);
   return true;
 }
@@ -151,7 +148,7 @@ bool Plan::attempt_reduce(const BoundStep& step, std::uint32_t index, Slice& sli
   const kernel::Reducer& reducer = slice.request->reducer;
   reducer.function(address(step.place, slice, begin), operands_.data(), step.sources.size(),
                    static_cast<std::size_t>(end - begin),
-                   step.final_write ? slice.request->final_store : kernel::Store::cached, reducer.state);
+                   step.final_write ? slice.request->stores.result : kernel::Store::cached, reducer.state);
   for (const Source& source : step.sources)
     if (source.port.channel != nullptr) source.port.channel->release(source.port.index, slice.number);
   return true;

@@ -12,6 +12,12 @@ namespace strata::kernel {
 /// How results are written: through the caches, or around them (for vectors that no cache can keep).
 enum class Store { cached, streaming };
 
+/// How a call stores what its peers will read, and its own results. It changes no bit of them.
+struct Stores {
+  Store publish = Store::cached;
+  Store result = Store::cached;
+};
+
 /// Reduces `count` elements of each of `inputs` >= 1 vectors into `out`, in one pass:
 ///   out[i] = ((in[0][i] op in[1][i]) op in[2][i]) op …
 /// Always in this order and association, so equal inputs give equal bits on every rank, whatever the count, the

@@ -20,14 +20,22 @@ bool rejected(const State& state, const void* send, const void* receive, int cou
   return send == receive && (count == 1 ? state.rejections.equal_buffers_of_one : state.rejections.equal_buffers);
 }
 
-comm::Outcome run(comm::Context& context, const LastCall& known, const void* send, void* receive, int count) {
+comm::Call call_of(const LastCall& known, const void* send, void* receive, int count) {
   comm::Call call;
   call.input = send == MPI_IN_PLACE ? receive : send;
   call.output = receive;
   call.elements = count;
   call.element = known.element;
   call.operation = known.reduction;
-  return context.all_reduce(call);
+  return call;
+}
+
+/// The MPI library's turn in a trial of strata's.
+int go_native_on_trial(State& state, const LastCall& known, const void* send, void* receive, int count) {
+  const int code =
+      go_native(state, Reason::predicted, send, receive, count, known.datatype, known.operation, known.communicator);
+  known.context->native_done(call_of(known, send, receive, count));
+  return code;
 }
 
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.
@@ -69,7 +77,8 @@ int look_up_and_run(State& state, const void* send, void* receive, int count, MP
   if (state.several_threads) lock.lock();
   if (const auto reason = find_context(state, *record, known)) return native(*reason);
   if (!state.several_threads) state.last = known;
-  const comm::Outcome outcome = run(*known.context, known, send, receive, count);
+  const comm::Outcome outcome = known.context->all_reduce(call_of(known, send, receive, count));
+  if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, send, receive, count);
   if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long
   return outcome == comm::Outcome::done ? MPI_SUCCESS : native(Reason::predicted);
 }
@@ -86,8 +95,10 @@ int allreduce(const void* send, void* receive, int count, strata_mpi_handle raw_
   // Without a context, `last` holds null handles, and they may be what was passed.
   if (communicator == last.communicator && datatype == last.datatype && operation == last.operation && count > 0 &&
       last.context != nullptr && !rejected(now, send, receive, count)) [[likely]] {
-    if (run(*last.context, last, send, receive, count) == comm::Outcome::done) [[likely]]
+    const comm::Outcome outcome = last.context->all_reduce(call_of(last, send, receive, count));
+    if (outcome == comm::Outcome::done) [[likely]]
       return MPI_SUCCESS;
+    if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(now, LastCall(last), send, receive, count);
     return go_native(now, Reason::predicted, send, receive, count, datatype, operation, communicator);
   }
   return look_up_and_run(now, send, receive, count, datatype, operation, communicator);

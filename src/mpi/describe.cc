@@ -66,6 +66,7 @@ std::string describe_choice(const comm::Context& context, std::size_t bytes) {
                   {"low", low},
                   {"high", high},
                   {"chosen", choice.chosen.name()},
+                  {"on_trial", context.on_trial(bytes)},
                   {"predicted_seconds", choice.chosen.seconds},
                   {"runners_up", runners_up},
                   {"note", choice.note}});

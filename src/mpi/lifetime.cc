@@ -104,7 +104,7 @@ State& state() {
 const char* text_of(Reason reason) {
   switch (reason) {
   case Reason::predicted:
-    return "predicted to be faster";
+    return "predicted or seen to be faster";
   case Reason::not_yet:
     return "first calls on a communicator";
   case Reason::type_or_operation:

@@ -153,7 +153,7 @@ TEST(Plan, CompletesARequestOfNoElementsAtOnce) {
   EXPECT_EQ(world.sent(0).messages, 4u); // to the peer of the node and to the next node, both ways
 }
 
-TEST(Plan, StreamsItsResultsFromTheGivenSizeOn) {
+TEST(Plan, StreamsItsResultsWhenTheRequestSaysSo) {
   static int streamed = 0;
   struct Spy {
     static void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t count, kernel::Store store,
@@ -162,7 +162,7 @@ TEST(Plan, StreamsItsResultsFromTheGivenSizeOn) {
       kernel::scalar().find(Element::float32, Operation::sum)(out, in, inputs, count, kernel::Store::cached, nullptr);
     }
   };
-  for (bool large : {false, true}) {
+  for (bool streams : {false, true}) {
     streamed = 0;
     World world(setting_of(factors({2}), "direct.exchange"), new_seed());
     std::vector<float> memory(200, 1.0f);
@@ -173,7 +173,8 @@ TEST(Plan, StreamsItsResultsFromTheGivenSizeOn) {
       request.output = reinterpret_cast<std::byte*>(memory.data() + 100 * rank);
       request.elements = 100;
       request.reducer = {Spy::reduce, nullptr, 4};
-      world.plan(rank).submit(request, large ? 400 : 401);
+      if (streams) request.stores.result = kernel::Store::streaming;
+      world.plan(rank).submit(request);
     }
     for (int i = 0; i < 100; ++i) {
       world.plan(0).advance();
@@ -181,7 +182,7 @@ TEST(Plan, StreamsItsResultsFromTheGivenSizeOn) {
     }
     EXPECT_TRUE(requests[0].complete() && requests[1].complete());
     EXPECT_EQ(memory, std::vector<float>(200, 2.0f));
-    EXPECT_EQ(streamed, large ? 2 : 0);
+    EXPECT_EQ(streamed, streams ? 2 : 0);
   }
 }
 

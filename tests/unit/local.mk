@@ -72,3 +72,4 @@ unit_tests_SOURCES += \
   tests/unit/memory_model.h \
   tests/unit/shm_channel_test.cc \
   tests/unit/shm_model_test.cc
+unit_tests_SOURCES += tests/unit/tune_trial_test.cc

@@ -77,7 +77,7 @@ public:
   std::size_t ranks() const { return plans_.size(); }
 
   /// Submits all jobs on all ranks at once and runs them. Empty, or what went wrong.
-  std::string run(const std::vector<Job>& jobs, std::size_t streaming_from = std::size_t{1} << 40) {
+  std::string run(const std::vector<Job>& jobs) {
     requests_.clear();
     buffers_.clear();
     requests_.resize(plans_.size());
@@ -91,7 +91,7 @@ public:
         request.output = buffers_[rank].back().output();
         request.elements = job.count;
         request.reducer = {kernel::scalar().find(job.element, job.operation), nullptr, type::bytes_of(job.element)};
-        plans_[rank]->submit(request, streaming_from);
+        plans_[rank]->submit(request);
       }
     if (!advance_until_complete()) return "the plans do not get any further";
     for (std::size_t job = 0; job < jobs.size(); ++job)
@@ -102,7 +102,7 @@ public:
   /// Runs one request of each rank; allocates nothing. False if it never ends.
   bool run(std::deque<Request>& one_of_each_rank) {
     for (std::size_t rank = 0; rank < plans_.size(); ++rank)
-      plans_[rank]->submit(one_of_each_rank[rank], std::size_t{1} << 40);
+      plans_[rank]->submit(one_of_each_rank[rank]);
     return advance_all([&](std::size_t rank) { return one_of_each_rank[rank].complete(); });
   }
 

@@ -14,6 +14,7 @@
 
 #include "transport/shm/shm_transport.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace strata::transport::shm {
@@ -44,6 +45,16 @@ public:
     std::byte* board = boards_[rank];
     return sequence(board).load(std::memory_order_acquire) == number_ ? payload(board, bytes) : nullptr;
   }
+  /// Once all have arrived: takes the lines of the next exchange's slot back from the peers' caches, while this rank is
+  /// still busy with its result. The peers have read them: who has published this exchange has completed the one
+  /// before.
+  void take_back_next(std::size_t bytes) const {
+    constexpr std::size_t most = 4096; // more are in flight than a core keeps track of
+    std::byte* next = boards_[self_] + line_bytes + stride_ * (~number_ & 1);
+    const std::size_t used = bytes <= line_bytes - sizeof(std::uint64_t) ? 0 : std::min(bytes, most);
+    for (std::size_t i = 0; i <= used; i += line_bytes)
+      prefetch_to_write(next + i);
+  }
   /// The CPU that `rank` was last seen on.
   std::int32_t cpu_of(std::size_t rank) const;
 
@@ -51,6 +62,14 @@ public:
   bool quiescent() const;
 
 private:
+  static void prefetch_to_write(const void* line) {
+#if defined(__x86_64__)
+    // __builtin_prefetch makes it of processors that are known to have it only; on the others it does nothing.
+    __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+  }
   ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes);
 
   std::byte* slot(std::byte* board) const { return board + line_bytes + stride_ * (number_ & 1); }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The first calls of a size class, which try the best ways by prediction, and the MPI library's own, in turn.
+#include "comm/context.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace strata::comm {
+namespace {
+
+// Whether stores around the caches pay depends on which caches the ranks' cores share, which a virtual machine does
+// not tell and may change: 64 KiB written and read took 6.2 us instead of 8.8 where two cores shared a cache, 6.9
+// instead of 33 where they did not, on another processor 24 instead of 12. Below these sizes the fence costs more.
+constexpr std::size_t publish_around_from = std::size_t{8} << 10;
+constexpr std::size_t results_around_from = std::size_t{64} << 10;
+/// A way that is predicted to take this much longer than the best is not tried.
+constexpr double hopeless = 2;
+
+} // namespace
+
+/// The ways of one node, each with the stores that may be best for this size.
+std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std::size_t bytes) {
+  using kernel::Store;
+  std::vector<Way> all;
+  for (const Way& way : ways)
+    for (const Store publish : {Store::cached, Store::streaming})
+      for (const Store result : {Store::cached, Store::streaming}) {
+        if (publish == Store::streaming && bytes < publish_around_from) continue;
+        if (result == Store::streaming && bytes < results_around_from) continue;
+        all.push_back(way);
+        all.back().stores = {publish, result};
+      }
+  return all;
+}
+
+// When a candidate cannot be made (no memory, a peer that cannot be reached), the next one is taken; all ranks see the
+// same failures, so they take the same. The first is the best by prediction; more than one only for a trial.
+std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
+  const bool one_node = situation_.job.nodes == 1;
+  const bool trial = options_.tune == Tune::online && options_.algorithm.empty() && ranks_ > 1;
+  const std::size_t most = !trial ? 1 : one_node ? 2 : 3;
+  std::vector<tune::Candidate> order{choice.chosen};
+  order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
+  std::vector<Way> ways;
+  bool has_board = false, has_schedule = false;
+  std::size_t tries = 0;
+  double best = 0; // by prediction
+  for (const tune::Candidate& candidate : order) {
+    using Kind = tune::Candidate::Kind;
+    if (candidate.kind == Kind::native) {
+      if (!trial) break;
+      continue;
+    }
+    if (!ways.empty() && candidate.seconds > hopeless * best) break;
+    // In one node, schedules that differ by the slice only are too much alike to try them all.
+    if (ways.size() == most || tries == most + 2) break;
+    if (one_node && trial && (candidate.kind == Kind::board ? has_board : has_schedule)) continue;
+    ++tries;
+    if (auto way = prepare_way(candidate)) {
+      (candidate.kind == Kind::board ? has_board : has_schedule) = true;
+      if (ways.empty()) best = candidate.seconds;
+      ways.push_back(std::move(*way));
+    } else {
+      trouble += (trouble.empty() ? "" : "; ") + way.error().message;
+    }
+  }
+  if (trial && one_node) ways = with_stores(std::move(ways), bytes);
+  const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
+  if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, {}, "native", {}});
+  return ways;
+}
+
+Outcome Context::try_a_way(const Call& call, Decision& decision, std::size_t bytes) {
+  Probation& trial = *decision.trial;
+  trial.started = std::chrono::steady_clock::now();
+  if (run(call, trial.ways[trial.trial.way()], bytes) == Outcome::native) return Outcome::native_on_trial;
+  conclude_trial_call(decision, bytes);
+  return Outcome::done;
+}
+
+void Context::native_done(const Call& call) {
+  const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
+  conclude_trial_call(decisions_[tune::size_class(bytes)], bytes);
+}
+
+void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
+  Probation& trial = *decision.trial;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - trial.started;
+  if (!trial.trial.add(spent.count())) return;
+  const std::vector<double>& mine = trial.trial.times();
+  std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks_));
+  if (!bootstrap_->all_gather(mine.data(), all.data(), mine.size() * sizeof(double))) return; // the next round decides
+  if (!trial.trial.settle(all)) return;
+  if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
+  const std::size_t fastest = trial.trial.way();
+  for (std::size_t way = 0; way < trial.ways.size(); ++way)
+    (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
+  decision.trial.reset();
+}
+
+void Context::log_trial(const Probation& probation, std::size_t bytes) {
+  const std::vector<double>& seconds = probation.trial.agreed_times();
+  std::vector<std::size_t> order(seconds.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
+  const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
+  std::string line = fmt::format("{} ranks on {} nodes, {} to {} bytes: ", ranks_, situation_.job.nodes, low, high);
+  for (std::size_t place = 0; place < std::min<std::size_t>(order.size(), 5); ++place) {
+    const Way& way = probation.ways[order[place]];
+    const bool around = way.stores.publish == kernel::Store::streaming;
+    const bool results_around = way.stores.result == kernel::Store::streaming;
+    const char* stores = around ? (results_around ? ", stores around the caches" : ", published around the caches")
+                                : (results_around ? ", results around the caches" : "");
+    line += fmt::format("{}{}{} ({} measured)",
+                        place == 0   ? ""
+                        : place == 1 ? "; then "
+                                     : ", ",
+                        way.name, stores, format_duration(seconds[order[place]]));
+  }
+  log_line(line);
+}
+
+} // namespace strata::comm

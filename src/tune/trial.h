@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding the fastest of a few ways to do the calls of a size class, native among them, by using each in turn for real
+// calls (as STAR-MPI does among the algorithms of a collective: Faraj, Yuan and Lowenthal, ICS 2006).
+//
+// In each round every way that is left serves a run of consecutive calls; the first of a run are not counted, because
+// they find the caches as the way before left them. A way's time is its best round's mean. After each round the ranks
+// exchange their times, and each way counts by its smallest time over the ranks: the rank that came last waited least,
+// so that a program whose ranks arrive unevenly does not hide what the way itself costs. Ways that are far behind are
+// dropped; after the last round, all but one. Every rank computes the same from the same numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace strata::tune {
+
+class Trial {
+public:
+  /// Of at least one way, for calls of about `bytes`: the longer a call, the fewer are tried.
+  Trial(std::size_t ways, std::size_t bytes);
+
+  /// The way for the next call.
+  std::size_t way() const { return way_; }
+  /// Takes the seconds that the call spent. True when a round is over: then exchange times() and settle().
+  bool add(double seconds);
+  /// This rank's times in seconds, by way; of a way that was dropped, infinity.
+  const std::vector<double>& times() const { return times_; }
+  /// Takes all ranks' times(), rank after rank. True when the trial is over; way() is then the way to stay with.
+  bool settle(std::span<const double> of_all_ranks);
+  /// After settle(): the times that were compared.
+  const std::vector<double>& agreed_times() const { return agreed_; }
+
+private:
+  bool next_way();
+
+  std::uint32_t calls_of_a_run_, uncounted_, rounds_;
+  std::uint32_t call_ = 0;
+  std::size_t way_ = 0;
+  double sum_ = 0;
+  std::vector<bool> dropped_;
+  std::vector<double> times_, agreed_;
+};
+
+} // namespace strata::tune

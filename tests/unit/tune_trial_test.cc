@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune/trial.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+namespace strata::tune {
+namespace {
+
+/// Runs a trial on several ranks; seconds(rank, way, call). Gives the calls that were made, or 0 if ranks disagreed.
+std::size_t run(std::vector<Trial>& ranks,
+                const std::function<double(std::size_t, std::size_t, std::size_t)>& seconds) {
+  for (std::size_t call = 0; call < 10000; ++call) {
+    bool round_over = false;
+    const std::size_t way = ranks[0].way();
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (ranks[rank].way() != way) return 0;
+      round_over = ranks[rank].add(seconds(rank, way, call));
+    }
+    if (!round_over) continue;
+    std::vector<double> all;
+    for (const Trial& rank : ranks)
+      all.insert(all.end(), rank.times().begin(), rank.times().end());
+    bool over = false;
+    for (Trial& rank : ranks)
+      over = rank.settle(all);
+    if (over) return call + 1;
+  }
+  return 0;
+}
+
+TEST(Trial, KeepsTheFastestWayOnAllRanks) {
+  for (std::size_t bytes : {std::size_t{8}, std::size_t{1} << 17, std::size_t{1} << 24})
+    for (std::size_t fastest = 0; fastest < 5; ++fastest) {
+      std::vector<Trial> ranks(3, Trial(5, bytes));
+      ASSERT_GT(
+          run(ranks, [&](std::size_t rank, std::size_t way,
+                         std::size_t) { return (way == fastest ? 1.0 : 1.1) + 0.01 * static_cast<double>(rank); }),
+          0u);
+      for (const Trial& rank : ranks)
+        EXPECT_EQ(rank.way(), fastest);
+    }
+}
+
+TEST(Trial, IsOverAfterOneRoundWhenOneWayIsFarAhead) {
+  std::vector<Trial> ranks(2, Trial(4, 8));
+  const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 2 ? 1.0 : 3.0; });
+  EXPECT_EQ(calls % 4, 0u);
+  std::vector<Trial> even(2, Trial(4, 8));
+  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1.0; }), 4 * calls);
+}
+
+TEST(Trial, SeesThroughARankThatIsAlwaysLate) {
+  // The others wait for rank 1, whatever the way; only rank 1 itself feels the difference.
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  run(ranks, [](std::size_t rank, std::size_t way, std::size_t) {
+    return rank == 0 ? (way == 0 ? 100.0 : 100.5) : (way == 0 ? 2.0 : 1.0);
+  });
+  EXPECT_EQ(ranks[0].way(), 1u);
+}
+
+TEST(Trial, DoesNotCountTheFirstCallsOfARun) {
+  std::vector<Trial> ranks(1, Trial(2, 8));
+  std::size_t before = 9;
+  run(ranks, [&](std::size_t, std::size_t way, std::size_t) {
+    const bool first = way != before;
+    before = way;
+    return first ? (way == 0 ? 1000.0 : 1.0) : (way == 0 ? 1.0 : 2.0);
+  });
+  EXPECT_EQ(ranks[0].way(), 0u);
+}
+
+TEST(Trial, OutlivesADisturbedRound) {
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  const std::size_t disturbed = 12; // calls: the first run of way 0
+  run(ranks, [&](std::size_t, std::size_t way, std::size_t call) {
+    return call < disturbed ? 1.2 : way == 0 ? 1.0 : 1.1;
+  });
+  EXPECT_EQ(ranks[0].way(), 0u);
+}
+
+} // namespace
+} // namespace strata::tune
