@@ -68,7 +68,7 @@ tune::Choice Context::choice_for(std::size_t bytes) const {
 }
 
 Status Context::make_board() {
-  auto board = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_slot_bytes);
+  auto board = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_));
   PlanCard mine{};
   mine.prepared = board ? 1 : 0;
   if (board) mine.announcements[0] = (*board)->announcement();

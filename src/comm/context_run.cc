@@ -61,11 +61,11 @@ void Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const kernel::Reducer reduction = reducer(call);
   const auto elements = static_cast<std::size_t>(call.elements);
-  if (bytes <= tune::board_slot_bytes) [[likely]] {
+  const std::size_t most = board_->most_bytes();
+  if (bytes <= most) [[likely]] {
     exchange_on_board(call, 0, elements, reduction, way.stores);
   } else {
-    // A rank writes piece n + 1 into the other slot: the peers have read piece n - 1 there, for they have published n.
-    const std::size_t piece = tune::board_slot_bytes / reduction.element_bytes;
+    const std::size_t piece = most / reduction.element_bytes;
     for (std::size_t first = 0; first < elements; first += piece)
       exchange_on_board(call, first, std::min(piece, elements - first), reduction, way.stores);
   }

@@ -47,8 +47,11 @@ struct Situation {
   std::size_t wire_bytes = 0;  ///< best size of a message between nodes; 0: no limit
 };
 
-/// Bytes of a slot of the latency path; longer vectors go through it piece by piece.
-inline constexpr std::size_t board_slot_bytes = std::size_t{64} << 10;
+/// Most bytes that go through the latency path at once; longer vectors do piece by piece. With many ranks, what all of
+/// them write (four pieces each) is to stay in the caches of their cores.
+constexpr std::size_t board_piece_bytes(std::int32_t ranks) {
+  return (ranks <= 4 ? std::size_t{64} : std::size_t{32}) << 10;
+}
 
 /// The best size of a message between nodes for a transport with this eager limit (0: none): small messages keep a
 /// pipeline of slices full, and stay below the limit, beyond which each costs a handshake.

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace strata::tune {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-/// A way that takes this much longer than the best after a round is not tried again.
-constexpr double far_behind = 1.25;
+/// A way that takes this much longer than the best after a round is not tried again. One round may have been
+/// disturbed.
+constexpr double far_behind_at_first = 1.6, far_behind = 1.2;
 
 } // namespace
 
@@ -23,11 +25,13 @@ Trial::Trial(std::size_t ways, std::size_t bytes) : dropped_(ways), times_(ways,
 }
 
 bool Trial::add(double seconds) {
-  if (call_ >= uncounted_) sum_ += seconds;
+  if (call_ >= uncounted_) run_.push_back(seconds);
   if (++call_ < calls_of_a_run_) return false;
-  times_[way_] = std::min(times_[way_], sum_ / (calls_of_a_run_ - uncounted_));
+  const auto median = run_.begin() + static_cast<std::ptrdiff_t>(run_.size() / 2);
+  std::nth_element(run_.begin(), median, run_.end());
+  times_[way_] = std::min(times_[way_], *median);
   call_ = 0;
-  sum_ = 0;
+  run_.clear();
   return !next_way();
 }
 
@@ -45,9 +49,10 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     agreed_[i % ways] = std::min(agreed_[i % ways], of_all_ranks[i]);
   const auto best = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
   const bool last = --rounds_ == 0;
+  const double limit = agreed_[best] * (std::exchange(first_, false) ? far_behind_at_first : far_behind);
   std::size_t left = 0;
   for (std::size_t way = 0; way < ways; ++way) {
-    if (way != best && (last || agreed_[way] > far_behind * agreed_[best])) dropped_[way] = true;
+    if (way != best && (last || agreed_[way] > limit)) dropped_[way] = true;
     if (dropped_[way])
       times_[way] = infinite;
     else

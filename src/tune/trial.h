@@ -3,7 +3,7 @@
 // calls (as STAR-MPI does among the algorithms of a collective: Faraj, Yuan and Lowenthal, ICS 2006).
 //
 // In each round every way that is left serves a run of consecutive calls; the first of a run are not counted, because
-// they find the caches as the way before left them. A way's time is its best round's mean. After each round the ranks
+// they find the caches as the way before left them. A way's time is its best round's median. After each round the ranks
 // exchange their times, and each way counts by its smallest time over the ranks: the rank that came last waited least,
 // so that a program whose ranks arrive unevenly does not hide what the way itself costs. Ways that are far behind are
 // dropped; after the last round, all but one. Every rank computes the same from the same numbers.
@@ -36,9 +36,10 @@ private:
   bool next_way();
 
   std::uint32_t calls_of_a_run_, uncounted_, rounds_;
+  bool first_ = true; ///< round
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
-  double sum_ = 0;
+  std::vector<double> run_; ///< the counted calls of the current run
   std::vector<bool> dropped_;
   std::vector<double> times_, agreed_;
 };

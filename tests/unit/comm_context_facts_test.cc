@@ -116,7 +116,7 @@ TEST(Context, GoesNativeOnAllRanksWhenOneHasNoRoomForAPlan) {
 
 TEST(Context, GoesOnWithWhatFitsWhenAPlanDidNot) {
   std::vector<Options> options(3, ThreadJob::options_for_tests());
-  options[1].segment = 2 * tune::board_slot_bytes + (16 << 10);
+  options[1].segment = 4 * tune::board_piece_bytes(3) + (16 << 10);
   ThreadJob job(options);
   std::vector<std::string> outcomes(3);
   job.run_in_context([&](Context& context) {

@@ -11,6 +11,7 @@ namespace {
 
 struct BoardVariant {
   int slots = 2;
+  int places = 2; ///< of payloads: the slots themselves, or a ring beside them
   bool release = true;
   bool acquire = true;
   bool payload_first = true;
@@ -19,8 +20,10 @@ struct BoardVariant {
 
 /// Exchanges 1 to `exchanges` among `ranks`, each location twice: number and payload of a rank's slot.
 std::vector<Thread> board(int ranks, int exchanges, const BoardVariant& variant) {
-  const auto number = [&](int rank, int n) { return 2 * (rank * variant.slots + n % variant.slots); };
-  const auto payload = [&](int rank, int n) { return number(rank, n) + 1; };
+  const auto number = [&](int rank, int n) { return rank * (variant.slots + variant.places) + n % variant.slots; };
+  const auto payload = [&](int rank, int n) {
+    return rank * (variant.slots + variant.places) + variant.slots + n % variant.places;
+  };
   std::vector<Thread> threads(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     Thread& thread = threads[static_cast<std::size_t>(rank)];
@@ -42,7 +45,7 @@ std::vector<Thread> board(int ranks, int exchanges, const BoardVariant& variant)
 }
 
 std::string fault_of_board(int ranks, int exchanges, const BoardVariant& variant) {
-  return Exploration(board(ranks, exchanges, variant), 2 * ranks * variant.slots).fault();
+  return Exploration(board(ranks, exchanges, variant), ranks * (variant.slots + variant.places)).fault();
 }
 
 TEST(ParityBoardModel, IsRightForTwoAndThreeRanksInEveryOrder) {
@@ -52,6 +55,19 @@ TEST(ParityBoardModel, IsRightForTwoAndThreeRanksInEveryOrder) {
   const Exploration of_three(board(3, 4, {}), 12);
   EXPECT_EQ(of_three.fault(), "");
   EXPECT_GT(of_three.states(), 500u);
+}
+
+TEST(ParityBoardModel, IsRightWithARingOfPayloads) {
+  BoardVariant variant;
+  variant.places = 4;
+  EXPECT_EQ(fault_of_board(2, 6, variant), "");
+  EXPECT_EQ(fault_of_board(3, 4, variant), "");
+}
+
+TEST(ParityBoardModel, NeedsConsecutivePayloadsApart) {
+  BoardVariant variant;
+  variant.places = 1;
+  EXPECT_NE(fault_of_board(2, 3, variant), "");
 }
 
 TEST(ParityBoardModel, NeedsTwoSlots) {

@@ -8,14 +8,12 @@
 namespace strata::transport::shm {
 
 ParityBoard::ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes)
-    : neighbours_(std::move(neighbours)), most_bytes_(most_bytes),
-      stride_(line_bytes + (most_bytes + line_bytes - 1) / line_bytes * line_bytes),
-      self_(static_cast<std::size_t>(neighbours_->self)) {}
+    : neighbours_(std::move(neighbours)), most_bytes_(most_bytes), self_(static_cast<std::size_t>(neighbours_->self)) {}
 
 Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const Neighbours> neighbours,
                                                           std::size_t most_bytes) {
   std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes));
-  const std::size_t bytes = line_bytes + 2 * board->stride_;
+  const std::size_t bytes = ring_offset + places * lines(most_bytes);
   auto lease = board->neighbours_->own->lease(bytes);
   if (!lease) return lease.error();
   board->offset_ = *lease;
@@ -24,7 +22,7 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   populate(own, bytes);
   new (own) std::atomic<std::uint32_t>(0);
   for (std::size_t parity = 0; parity < 2; ++parity)
-    new (own + line_bytes + parity * board->stride_) std::atomic<std::uint64_t>(0);
+    new (own + line_bytes * (1 + parity)) std::atomic<std::uint64_t>(0);
   return board;
 }
 
