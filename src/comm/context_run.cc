@@ -8,9 +8,11 @@
 namespace strata::comm {
 namespace {
 
-// Spins before a wait is worth setting up; with more ranks than cores, the peer may need this very core at once.
-constexpr std::uint32_t first_spins = 64;
-constexpr std::uint32_t first_spins_crowded = 2;
+// Looks before a wait is worth setting up, the first without a pause between them, which may take 140 cycles (Intel
+// since Skylake); with more ranks than cores, the peer may need this very core at once.
+constexpr std::uint32_t eager_looks = 24;
+constexpr std::uint32_t first_looks = 80;
+constexpr std::uint32_t first_looks_crowded = 4;
 
 } // namespace
 
@@ -20,18 +22,32 @@ kernel::Reducer Context::reducer(const Call& call) const {
 
 const void* Context::await(std::size_t rank, std::size_t bytes) {
   const transport::shm::ParityBoard& board = *board_;
-  const std::uint32_t spins = crowding_ == engine::Crowding::crowded ? first_spins_crowded : first_spins;
-  for (std::uint32_t spin = 0; spin < spins; ++spin) {
+  const std::uint32_t looks = crowding_ == engine::Crowding::crowded ? first_looks_crowded : first_looks;
+  for (std::uint32_t look = 0; look < looks; ++look) {
     if (const void* payload = board.arrived(rank, bytes)) return payload;
-    engine::pause();
+    if (look >= eager_looks) engine::pause();
   }
+  return await_long(rank, bytes);
+}
+
+/// Whether a rank that this exchange still waits for was last seen on `cpu`: then only giving it up brings the exchange
+/// further, for it may be what the awaited rank waits for.
+bool Context::is_needed_here(std::int32_t cpu, std::size_t bytes) const {
+  for (std::size_t rank = 0; rank < board_->ranks(); ++rank)
+    if (board_->cpu_of(rank) == cpu && board_->arrived(rank, bytes) == nullptr) return true;
+  return false;
+}
+
+const void* Context::await_long(std::size_t rank, std::size_t bytes) {
+  const transport::shm::ParityBoard& board = *board_;
+  const bool crowded = crowding_ == engine::Crowding::crowded;
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   auto& own_cpu = neighbours_->neighbours()->own->view().header().cpu;
   for (;;) {
     const std::int32_t cpu = engine::current_cpu();
     if (own_cpu.load(std::memory_order_relaxed) != cpu) own_cpu.store(cpu, std::memory_order_relaxed);
-    const bool shares = board.cpu_of(rank) == cpu;
-    for (int i = 0; i < 16; ++i) {
+    const bool shares = crowded && is_needed_here(cpu, bytes);
+    for (int i = 0; i < (shares ? 1 : 16); ++i) {
       if (const void* payload = board.arrived(rank, bytes)) return payload;
       waiter.step(shares);
     }

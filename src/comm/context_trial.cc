@@ -18,6 +18,9 @@ namespace {
 // instead of 33 where they did not, on another processor 24 instead of 12. Below these sizes the fence costs more.
 constexpr std::size_t publish_around_from = std::size_t{8} << 10;
 constexpr std::size_t results_around_from = std::size_t{64} << 10;
+/// In one node, a schedule's steps cost shorter vectors more than the latency path takes in all.
+constexpr std::size_t schedules_in_memory_from = std::size_t{4} << 10;
+
 /// A way that is predicted to take this much longer than the best is not tried.
 constexpr double hopeless = 2;
 
@@ -60,6 +63,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
     // In one node, schedules that differ by the slice only are too much alike to try them all.
     if (ways.size() == most || tries == most + 2) break;
     if (one_node && trial && (candidate.kind == Kind::board ? has_board : has_schedule)) continue;
+    if (has_board && bytes < schedules_in_memory_from) continue;
     ++tries;
     if (auto way = prepare_way(candidate)) {
       (candidate.kind == Kind::board ? has_board : has_schedule) = true;

@@ -11,27 +11,25 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 /// A way that takes this much longer than the best after a round is not tried again. One round may have been
 /// disturbed.
-constexpr double far_behind_at_first = 1.6, far_behind = 1.2;
+constexpr double far_behind_at_first = 2, far_behind = 1.2;
 
 } // namespace
 
 Trial::Trial(std::size_t ways, std::size_t bytes) : dropped_(ways), times_(ways, infinite), agreed_(ways, infinite) {
   if (bytes < std::size_t{64} << 10)
-    calls_of_a_run_ = 12, uncounted_ = 4, rounds_ = 4;
+    calls_of_a_run_ = 24, uncounted_ = 8, rounds_ = 4;
   else if (bytes < std::size_t{1} << 20)
-    calls_of_a_run_ = 6, uncounted_ = 2, rounds_ = 3;
+    calls_of_a_run_ = 8, uncounted_ = 2, rounds_ = 3;
   else
     calls_of_a_run_ = 3, uncounted_ = 1, rounds_ = 2;
 }
 
 bool Trial::add(double seconds) {
-  if (call_ >= uncounted_) run_.push_back(seconds);
+  if (call_ >= uncounted_) sum_ += seconds;
   if (++call_ < calls_of_a_run_) return false;
-  const auto median = run_.begin() + static_cast<std::ptrdiff_t>(run_.size() / 2);
-  std::nth_element(run_.begin(), median, run_.end());
-  times_[way_] = std::min(times_[way_], *median);
+  times_[way_] = std::min(times_[way_], sum_ / (calls_of_a_run_ - uncounted_));
   call_ = 0;
-  run_.clear();
+  sum_ = 0;
   return !next_way();
 }
 

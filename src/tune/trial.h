@@ -3,7 +3,8 @@
 // calls (as STAR-MPI does among the algorithms of a collective: Faraj, Yuan and Lowenthal, ICS 2006).
 //
 // In each round every way that is left serves a run of consecutive calls; the first of a run are not counted, because
-// they find the caches as the way before left them. A way's time is its best round's median. After each round the ranks
+// they find the caches as the way before left them. A way's time is its best round's mean: not the
+// median, because with more ranks than cores a few calls of a run take all of its time. After each round the ranks
 // exchange their times, and each way counts by its smallest time over the ranks: the rank that came last waited least,
 // so that a program whose ranks arrive unevenly does not hide what the way itself costs. Ways that are far behind are
 // dropped; after the last round, all but one. Every rank computes the same from the same numbers.
@@ -39,7 +40,7 @@ private:
   bool first_ = true; ///< round
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
-  std::vector<double> run_; ///< the counted calls of the current run
+  double sum_ = 0; ///< of the counted calls of the current run
   std::vector<bool> dropped_;
   std::vector<double> times_, agreed_;
 };

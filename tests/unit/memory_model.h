@@ -3,7 +3,8 @@
 // interleaving, and every value that an atomic load may return, stale ones included. (Kang et al., "A promising
 // semantics for relaxed-memory concurrency", POPL 2017, section 3, gives this way of telling it; every location has one
 // writer here, so a location's modification order is its writer's program order.) Plain accesses that race are faults:
-// so are threads that wait for ever.
+// so are threads
+// that wait for ever, or for a value (of those that only grow) that has been replaced.
 #pragma once
 
 #include <algorithm>
@@ -152,7 +153,10 @@ private:
       const Write& loaded = location.history[i];
       const bool enough =
           operation.kind == Kind::await_least ? loaded.value >= operation.value : loaded.value == operation.value;
-      if (!enough) continue;
+      if (!enough) {
+        if (loaded.value > operation.value) fail(t, operation, "is waited for when a later value is there already");
+        continue;
+      }
       moved = true;
       State next = state;
       Progress& thread = next.threads[t];

@@ -67,14 +67,14 @@ TEST(Trial, DoesNotCountTheFirstCallsOfARun) {
   run(ranks, [&](std::size_t, std::size_t way, std::size_t) {
     const bool first = way != before;
     before = way;
-    return first ? (way == 0 ? 1000.0 : 1.0) : (way == 0 ? 1.0 : 2.0);
+    return first ? (way == 0 ? 1000.0 : 1.0) : (way == 0 ? 1.0 : 1.9);
   });
   EXPECT_EQ(ranks[0].way(), 0u);
 }
 
 TEST(Trial, OutlivesADisturbedRound) {
   std::vector<Trial> ranks(2, Trial(2, 8));
-  const std::size_t disturbed = 12; // calls: the first run of way 0
+  const std::size_t disturbed = 24; // calls: the first run of way 0
   run(ranks, [&](std::size_t, std::size_t way, std::size_t call) {
     return call < disturbed ? 1.2 : way == 0 ? 1.0 : 1.1;
   });
