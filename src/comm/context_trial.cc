@@ -46,7 +46,7 @@ std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std
 std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
   const bool one_node = situation_.job.nodes == 1;
   const bool trial = options_.tune == Tune::online && options_.algorithm.empty() && ranks_ > 1;
-  const std::size_t most = !trial ? 1 : one_node ? 2 : 3;
+  const std::size_t most = !trial ? 1 : one_node ? 2 : 4;
   std::vector<tune::Candidate> order{choice.chosen};
   order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
   std::vector<Way> ways;
