@@ -9,7 +9,11 @@ namespace {
 int go_native(State& state, Reason reason, const void* send, void* receive, int count, MPI_Datatype datatype,
               MPI_Op operation, MPI_Comm communicator) {
   const auto index = static_cast<std::size_t>(reason);
-  state.native_calls[index].fetch_add(1, std::memory_order_relaxed);
+  std::atomic<std::uint64_t>& calls = state.native_calls[index];
+  if (state.several_threads)
+    calls.fetch_add(1, std::memory_order_relaxed);
+  else
+    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); // a fifth of the price
   return state.native_allreduce(send, receive, count, datatype, operation, communicator);
 }
 
@@ -71,7 +75,11 @@ int look_up_and_run(State& state, const void* send, void* receive, int count, MP
   if (count <= 0) return native(Reason::empty);
   LastCall known;
   CommunicatorRecord* record = nullptr;
-  if (const auto reason = look_up(state, known, datatype, operation, communicator, record)) return native(*reason);
+  if (const auto reason = look_up(state, known, datatype, operation, communicator, record)) {
+    const bool lasts = *reason == Reason::type_or_operation || (*reason == Reason::communicator && record != nullptr);
+    if (lasts && !state.several_threads) state.last = {communicator, datatype, operation, nullptr, {}, {}, *reason};
+    return native(*reason);
+  }
   if (rejected(state, send, receive, count)) return native(Reason::arguments);
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (state.several_threads) lock.lock();
@@ -92,9 +100,12 @@ int allreduce(const void* send, void* receive, int count, strata_mpi_handle raw_
   const auto operation = as_handle<MPI_Op>(raw_operation);
   const auto communicator = as_handle<MPI_Comm>(raw_communicator);
   const LastCall& last = now.last;
-  // Without a context, `last` holds null handles, and they may be what was passed.
-  if (communicator == last.communicator && datatype == last.datatype && operation == last.operation && count > 0 &&
-      last.context != nullptr && !rejected(now, send, receive, count)) [[likely]] {
+  // At first `last` holds null handles, and they may be what was passed.
+  if (communicator != last.communicator || datatype != last.datatype || operation != last.operation || count <= 0)
+    return look_up_and_run(now, send, receive, count, datatype, operation, communicator);
+  if (last.context == nullptr)
+    return go_native(now, last.reason, send, receive, count, datatype, operation, communicator);
+  if (!rejected(now, send, receive, count)) [[likely]] {
     const comm::Outcome outcome = last.context->all_reduce(call_of(last, send, receive, count));
     if (outcome == comm::Outcome::done) [[likely]]
       return MPI_SUCCESS;

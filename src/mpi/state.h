@@ -44,7 +44,9 @@ struct CommunicatorRecord {
   std::mutex mutex; ///< taken under MPI_THREAD_MULTIPLE only
 };
 
-/// The last call's communicator, type and operation, already looked up: most programs repeat them.
+/// The last call's communicator, type and operation, already looked up: most programs repeat them. Those that are the
+/// MPI library's have no context. (A handle that a program frees may be used again, but only for what is the MPI
+/// library's as well; of communicators the deletion is noticed.)
 struct LastCall {
   MPI_Comm communicator = MPI_COMM_NULL;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
@@ -52,6 +54,7 @@ struct LastCall {
   comm::Context* context = nullptr;
   type::Element element{};
   type::Operation reduction{};
+  Reason reason = Reason::type_or_operation; ///< without a context: why
 };
 
 /// What this MPI library rejects before it sends anything, found on a communicator of one rank.
