@@ -81,7 +81,6 @@ struct State {
   std::vector<std::unique_ptr<CommunicatorRecord>> released; ///< their communicators are gone
   std::set<std::string> said;                                ///< warnings that were written already
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
-  std::array<std::atomic<std::uint64_t>, reasons> native_bytes{};
 };
 
 /// Lives until the process ends: calls may come after MPI_Finalize.

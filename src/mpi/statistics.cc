@@ -51,8 +51,7 @@ comm::Statistics statistics(State& now) {
   for (std::size_t index = 0; index < reasons; ++index) {
     const auto reason = static_cast<Reason>(index);
     if (reason == Reason::predicted) continue; // the contexts count these, with their bytes
-    const comm::Tally tally{now.native_calls[index].load(std::memory_order_relaxed),
-                            now.native_bytes[index].load(std::memory_order_relaxed)};
+    const comm::Tally tally{now.native_calls[index].load(std::memory_order_relaxed), 0}; // a call's bytes need its type
     if (tally.calls > 0) sum.native_by_reason[text_of(reason)] += tally;
   }
   return sum;
