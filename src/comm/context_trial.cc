@@ -18,6 +18,8 @@ namespace {
 // instead of 33 where they did not, on another processor 24 instead of 12. Below these sizes the fence costs more.
 constexpr std::size_t publish_around_from = std::size_t{8} << 10;
 constexpr std::size_t results_around_from = std::size_t{64} << 10;
+/// Results that no cache keeps until they are read.
+constexpr std::size_t results_always_around_from = std::size_t{16} << 20;
 /// In one node, a schedule's steps cost shorter vectors more than the latency path takes in all.
 constexpr std::size_t schedules_in_memory_from = std::size_t{4} << 10;
 
@@ -35,6 +37,7 @@ std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std
       for (const Store result : {Store::cached, Store::streaming}) {
         if (publish == Store::streaming && bytes < publish_around_from) continue;
         if (result == Store::streaming && bytes < results_around_from) continue;
+        if (result == Store::cached && bytes >= results_always_around_from) continue;
         all.push_back(way);
         all.back().stores = {publish, result};
       }

@@ -20,8 +20,10 @@ Trial::Trial(std::size_t ways, std::size_t bytes) : dropped_(ways), times_(ways,
     calls_of_a_run_ = 24, uncounted_ = 8, rounds_ = 4;
   else if (bytes < std::size_t{1} << 20)
     calls_of_a_run_ = 8, uncounted_ = 2, rounds_ = 3;
-  else
+  else if (bytes < std::size_t{8} << 20)
     calls_of_a_run_ = 3, uncounted_ = 1, rounds_ = 2;
+  else
+    calls_of_a_run_ = 2, uncounted_ = 1, rounds_ = 2;
 }
 
 bool Trial::add(double seconds) {
