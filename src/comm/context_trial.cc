@@ -52,17 +52,22 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   const std::size_t most = !trial ? 1 : one_node ? 2 : 4;
   std::vector<tune::Candidate> order{choice.chosen};
   order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
+  const double best = choice.chosen.seconds; // by prediction
+  // The latency path is always worth a try where there is one.
+  if (trial && one_node)
+    std::stable_partition(order.begin(), order.end(), [](const tune::Candidate& candidate) {
+      return candidate.kind == tune::Candidate::Kind::board;
+    });
   std::vector<Way> ways;
   bool has_board = false, has_schedule = false;
   std::size_t tries = 0;
-  double best = 0; // by prediction
   for (const tune::Candidate& candidate : order) {
     using Kind = tune::Candidate::Kind;
     if (candidate.kind == Kind::native) {
       if (!trial) break;
       continue;
     }
-    if (!ways.empty() && candidate.seconds > hopeless * best) break;
+    if (!ways.empty() && candidate.seconds > hopeless * best) continue;
     // In one node, schedules that differ by the slice only are too much alike to try them all.
     if (ways.size() == most || tries == most + 2) break;
     if (one_node && trial && (candidate.kind == Kind::board ? has_board : has_schedule)) continue;
@@ -70,7 +75,6 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
     ++tries;
     if (auto way = prepare_way(candidate)) {
       (candidate.kind == Kind::board ? has_board : has_schedule) = true;
-      if (ways.empty()) best = candidate.seconds;
       ways.push_back(std::move(*way));
     } else {
       trouble += (trouble.empty() ? "" : "; ") + way.error().message;

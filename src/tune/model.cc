@@ -23,8 +23,9 @@ LevelCost cost_of(const coll::Form& form, int members, double bytes, const LinkP
   if (!form) return {};
   const coll::Cost counts = form.cost(members);
   LevelCost cost;
-  cost.latency = counts.rounds * link.latency;
   const bool network = kind == topo::LinkKind::network;
+  // In memory a round ends when all its ranks have had their turn on a core.
+  cost.latency = counts.rounds * link.latency * (network ? 1 : job.crowding);
   // The ranks of a node share its NIC; in memory, one write serves all readers.
   const double link_time =
       network ? counts.sent * bytes * link.per_byte * job.ranks_per_node : counts.published * bytes * link.per_byte;
