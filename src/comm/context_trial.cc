@@ -80,7 +80,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       trouble += (trouble.empty() ? "" : "; ") + way.error().message;
     }
   }
-  if (trial && one_node) ways = with_stores(std::move(ways), bytes);
+  if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
   if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, {}, "native", {}});
   return ways;

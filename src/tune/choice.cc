@@ -14,7 +14,7 @@ constexpr std::size_t smallest_slice = 4096;
 
 /// Slice sizes worth trying, for a composition.
 std::vector<std::size_t> slice_sizes(const Situation& situation, const hier::Composition& composition,
-                                     std::size_t bytes, std::uint64_t forced) {
+                                     std::uint64_t forced) {
   if (forced != 0) return {static_cast<std::size_t>(forced)};
   const JobShape& job = situation.job;
   if (job.nodes > 1) {
@@ -31,7 +31,6 @@ std::vector<std::size_t> slice_sizes(const Situation& situation, const hier::Com
   for (std::size_t size = few ? std::size_t{128} << 10 : std::size_t{32} << 10;
        size <= (few ? std::size_t{256} << 10 : std::size_t{128} << 10); size *= 2)
     sizes.push_back(size);
-  (void)bytes;
   return sizes;
 }
 
@@ -47,7 +46,7 @@ std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes
 
 void add_composition(std::vector<Candidate>& candidates, const Situation& situation, const Options& options,
                      const hier::Composition& composition, std::size_t bytes) {
-  for (std::size_t slice : slice_sizes(situation, composition, bytes, options.slice))
+  for (std::size_t slice : slice_sizes(situation, composition, options.slice))
     for (std::uint32_t window : windows(situation, bytes, slice, options.window)) {
       Candidate candidate;
       candidate.kind = Candidate::Kind::schedule;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the tests of MpiTransport run on every rank: `transport_over_mpi CASE`. Ends with status 0 if the case holds on
 // all ranks; says on standard error what does not.
+#include "../unit/messages.h"
 #include "transport/mpi/mpi_transport.h"
 
 #include <mpi.h>
@@ -35,28 +36,11 @@ int rank = 0;
 int ranks = 0;
 int failures = 0;
 
-// Neither of these may allocate: a case counts allocations.
+// Must not allocate: a case counts allocations.
 void expect(bool holds, const char* what) {
   if (holds) return;
   ++failures;
   std::fprintf(stderr, "rank %d: %s\n", rank, what);
-}
-
-template <typename Condition>
-bool wait_for(const Condition& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
-std::vector<unsigned char> pattern(std::size_t bytes, std::size_t seed) {
-  std::vector<unsigned char> result(bytes);
-  for (std::size_t place = 0; place < bytes; ++place)
-    result[place] = static_cast<unsigned char>(place * 7 + place / 251 + seed);
-  return result;
 }
 
 std::vector<PeerAddress> everybody(const Transport& transport, std::uint64_t context) {

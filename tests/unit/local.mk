@@ -1,41 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
+dist_check_SCRIPTS += tests/unit/unit_test
 unit_tests_SOURCES += \
-  tests/unit/main.cc
-dist_check_SCRIPTS += \
-  tests/unit/unit_test
-unit_tests_SOURCES += \
+  tests/unit/allocations.cc \
+  tests/unit/allocations.h \
+  tests/unit/base_host_test.cc \
+  tests/unit/base_module_test.cc \
+  tests/unit/base_options_test.cc \
   tests/unit/coll_algorithms_test.cc \
   tests/unit/coll_cost_test.cc \
   tests/unit/coll_interpreter_test.cc \
   tests/unit/coll_verified_test.cc \
-  tests/unit/interpreter.h
-unit_tests_SOURCES += \
-  tests/unit/base_host_test.cc \
-  tests/unit/base_module_test.cc \
-  tests/unit/base_options_test.cc
-unit_tests_SOURCES += \
-  tests/unit/transport_message_test.cc
-if HAVE_UCX
-unit_tests_SOURCES += tests/unit/transport_ucx_test.cc
-endif
-unit_tests_SOURCES += \
-  tests/unit/topo_hierarchy_test.cc \
-  tests/unit/topo_local_facts_test.cc
-if HAVE_HWLOC
-unit_tests_SOURCES += tests/unit/topo_hwloc_test.cc
-endif
-if HAVE_PUGIXML
-unit_tests_SOURCES += tests/unit/topo_drawing_test.cc
-endif
-unit_tests_SOURCES += \
+  tests/unit/comm_context_facts_test.cc \
+  tests/unit/comm_context_life_test.cc \
+  tests/unit/comm_context_test.cc \
+  tests/unit/context_calls.h \
+  tests/unit/delaying_transport.h \
+  tests/unit/engine_counts_test.cc \
+  tests/unit/engine_plan_test.cc \
+  tests/unit/engine_scratch_test.cc \
+  tests/unit/hier_bytes_test.cc \
+  tests/unit/hier_composition_test.cc \
+  tests/unit/hier_text_test.cc \
+  tests/unit/hierarchies.h \
+  tests/unit/interpreter.h \
   tests/unit/kernel_scalar_test.cc \
-  tests/unit/type_test.cc
-if HAVE_HIGHWAY
-unit_tests_SOURCES += tests/unit/kernel_reduce_test.cc
-endif
-unit_tests_SOURCES += \
+  tests/unit/main.cc \
+  tests/unit/memory_model.h \
+  tests/unit/messages.h \
+  tests/unit/plan_world.h \
   tests/unit/sched_builder_test.cc \
   tests/unit/sched_schedule_test.cc \
+  tests/unit/shm_channel_test.cc \
+  tests/unit/shm_model_test.cc \
+  tests/unit/thread_bootstrap.h \
+  tests/unit/topo_hierarchy_test.cc \
+  tests/unit/topo_local_facts_test.cc \
+  tests/unit/transport_message_test.cc \
+  tests/unit/tune_trial_test.cc \
+  tests/unit/type_test.cc \
+  tests/unit/vectors.h \
   tests/unit/verify_accepts_test.cc \
   tests/unit/verify_form_test.cc \
   tests/unit/verify_messages_test.cc \
@@ -44,32 +47,20 @@ unit_tests_SOURCES += \
   tests/unit/verify_races_test.cc \
   tests/unit/verify_results_test.cc \
   tests/unit/verify_shapes.h
-unit_tests_SOURCES += \
-  tests/unit/hier_bytes_test.cc \
-  tests/unit/hier_composition_test.cc \
-  tests/unit/hier_text_test.cc \
-  tests/unit/hierarchies.h
+if HAVE_UCX
+unit_tests_SOURCES += tests/unit/transport_ucx_test.cc
+endif
+if HAVE_HWLOC
+unit_tests_SOURCES += tests/unit/topo_hwloc_test.cc
+endif
+if HAVE_PUGIXML
+unit_tests_SOURCES += tests/unit/topo_drawing_test.cc
+endif
+if HAVE_HIGHWAY
+unit_tests_SOURCES += tests/unit/kernel_reduce_test.cc
+endif
 if HAVE_CLI11
 if HAVE_JSON
 unit_tests_SOURCES += tests/unit/tools_text_test.cc
 endif
 endif
-unit_tests_SOURCES += tests/unit/engine_scratch_test.cc
-unit_tests_SOURCES += \
-  tests/unit/allocations.cc \
-  tests/unit/allocations.h \
-  tests/unit/comm_context_facts_test.cc \
-  tests/unit/comm_context_life_test.cc \
-  tests/unit/comm_context_test.cc \
-  tests/unit/context_calls.h \
-  tests/unit/delaying_transport.h \
-  tests/unit/engine_counts_test.cc \
-  tests/unit/engine_plan_test.cc \
-  tests/unit/plan_world.h \
-  tests/unit/thread_bootstrap.h \
-  tests/unit/vectors.h
-unit_tests_SOURCES += \
-  tests/unit/memory_model.h \
-  tests/unit/shm_channel_test.cc \
-  tests/unit/shm_model_test.cc
-unit_tests_SOURCES += tests/unit/tune_trial_test.cc

@@ -18,7 +18,7 @@ struct BoardVariant {
   bool reads_in_its_own_exchange = true; ///< else a rank publishes its next number before it reads
 };
 
-/// Exchanges 1 to `exchanges` among `ranks`, each location twice: number and payload of a rank's slot.
+/// Exchanges 1 to `exchanges` among `ranks`. A rank's locations are its slots' numbers, then its places of payloads.
 std::vector<Thread> board(int ranks, int exchanges, const BoardVariant& variant) {
   const auto number = [&](int rank, int n) { return rank * (variant.slots + variant.places) + n % variant.slots; };
   const auto payload = [&](int rank, int n) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Several UCX transports in one process talk to each other over whatever network devices UCX finds, lo at least.
+#include "messages.h"
 #include "transport/ucx_loader.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <thread>
 #include <utility>
 
@@ -20,22 +20,6 @@ Options with_modules_of_this_build() {
   Options options;
   options.module_path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lib/strata";
   return options;
-}
-
-bool wait_for(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
-std::vector<unsigned char> pattern(std::size_t bytes, std::size_t seed) {
-  std::vector<unsigned char> result(bytes);
-  for (std::size_t place = 0; place < bytes; ++place)
-    result[place] = static_cast<unsigned char>(place * 7 + place / 251 + seed);
-  return result;
 }
 
 /// What the program had before anything loaded UCX.
@@ -51,7 +35,7 @@ class UcxTransportTest : public testing::Test {
 protected:
   void SetUp() override {
     const Options options = with_modules_of_this_build();
-    if (!std::filesystem::exists(options.module_path + "/ucx.so")) GTEST_SKIP() << "ucx.so was not built";
+    ASSERT_TRUE(std::filesystem::exists(options.module_path + "/ucx.so")) << "configure found UCX, so make builds it";
     for (std::uint64_t process = 0; process < 3; ++process) {
       auto transport = open_ucx(options);
       ASSERT_TRUE(transport) << transport.error().message;
