@@ -105,7 +105,8 @@ void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
   if (!trial.trial.add(spent.count())) return;
   const std::vector<double>& mine = trial.trial.times();
   std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks_));
-  if (!bootstrap_->all_gather(mine.data(), all.data(), mine.size() * sizeof(double))) return; // the next round decides
+  // Without an exchange nothing can be agreed on; the trial goes on where it failed.
+  if (!bootstrap_->all_gather(mine.data(), all.data(), mine.size() * sizeof(double))) return;
   if (!trial.trial.settle(all)) return;
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();

@@ -85,8 +85,6 @@ public:
   /// What this rank sent for a level of the hierarchy; counted once per receiver.
   transport::Traffic level_traffic(std::size_t level) const { return level_traffic_[level]; }
   static constexpr std::size_t most_levels = 16;
-  std::size_t slice_bytes() const { return shape_.slice_bytes; }
-  std::size_t memory_bytes() const { return scratch_.size(); }
 
 private:
   struct Port { ///< where a message goes in or comes out

@@ -239,6 +239,21 @@ void set(Kernels& kernels, type::Element element, type::Operation operation) {
     kernels.reduce[static_cast<std::size_t>(element)][static_cast<std::size_t>(operation)] = reduce<Format, Op, parts>;
 }
 
+/// Calls set_for(T(), element) for the integers of each width, signed and unsigned, as unsigned T: for operations whose
+/// bits do not depend on the sign.
+template <class Function>
+void for_each_integer(const Function& set_for) {
+  using type::Element;
+  for (const Element element : {Element::int8, Element::uint8})
+    set_for(std::uint8_t(), element);
+  for (const Element element : {Element::int16, Element::uint16})
+    set_for(std::uint16_t(), element);
+  for (const Element element : {Element::int32, Element::uint32})
+    set_for(std::uint32_t(), element);
+  for (const Element element : {Element::int64, Element::uint64})
+    set_for(std::uint64_t(), element);
+}
+
 } // namespace strata::kernel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

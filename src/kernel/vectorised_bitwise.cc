@@ -12,23 +12,12 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernel::HWY_NAMESPACE {
 namespace {
 
-template <std::size_t bytes>
-void set_for(Kernels& kernels, type::Element element) {
-  set<Plain<std::uint8_t>, BitwiseAnd, bytes>(kernels, element, type::Operation::bitwise_and);
-  set<Plain<std::uint8_t>, BitwiseOr, bytes>(kernels, element, type::Operation::bitwise_or);
-  set<Plain<std::uint8_t>, BitwiseXor, bytes>(kernels, element, type::Operation::bitwise_xor);
-}
-
 void set_all_bitwise(Kernels& kernels) {
-  using type::Element;
-  for (const Element element : {Element::int8, Element::uint8})
-    set_for<1>(kernels, element);
-  for (const Element element : {Element::int16, Element::uint16})
-    set_for<2>(kernels, element);
-  for (const Element element : {Element::int32, Element::uint32})
-    set_for<4>(kernels, element);
-  for (const Element element : {Element::int64, Element::uint64})
-    set_for<8>(kernels, element);
+  for_each_integer([&]<class T>(T, type::Element element) {
+    set<Plain<std::uint8_t>, BitwiseAnd, sizeof(T)>(kernels, element, type::Operation::bitwise_and);
+    set<Plain<std::uint8_t>, BitwiseOr, sizeof(T)>(kernels, element, type::Operation::bitwise_or);
+    set<Plain<std::uint8_t>, BitwiseXor, sizeof(T)>(kernels, element, type::Operation::bitwise_xor);
+  });
 }
 
 } // namespace

@@ -12,22 +12,11 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernel::HWY_NAMESPACE {
 namespace {
 
-template <class T>
-void set_for(Kernels& kernels, type::Element element) {
-  set<Plain<T>, Sum>(kernels, element, type::Operation::sum);
-  set<Plain<T>, Product>(kernels, element, type::Operation::product);
-}
-
 void set_all_sums(Kernels& kernels) {
-  using type::Element;
-  for (const Element element : {Element::int8, Element::uint8})
-    set_for<std::uint8_t>(kernels, element);
-  for (const Element element : {Element::int16, Element::uint16})
-    set_for<std::uint16_t>(kernels, element);
-  for (const Element element : {Element::int32, Element::uint32})
-    set_for<std::uint32_t>(kernels, element);
-  for (const Element element : {Element::int64, Element::uint64})
-    set_for<std::uint64_t>(kernels, element);
+  for_each_integer([&]<class T>(T, type::Element element) {
+    set<Plain<T>, Sum>(kernels, element, type::Operation::sum);
+    set<Plain<T>, Product>(kernels, element, type::Operation::product);
+  });
 }
 
 } // namespace
