@@ -14,7 +14,7 @@ AC_DEFUN([STRATA_MPI], [
   strata_has_mpifc=no
   strata_why_mpi="--without-mpi"
   AS_IF([test "$with_mpi" != no], [
-    AC_PATH_PROGS([MPICC], [mpicc.openmpi mpicc])
+    STRATA_MPI_PROGRAM([MPICC], [mpicc.openmpi mpicc], [])
     strata_why_mpi="no mpicc; set MPICC"
     AS_IF([test -n "$MPICC"], [STRATA_MPI_FLAGS])
     AS_IF([test "$strata_has_mpi" = no && test "$with_mpi" = yes],
@@ -32,6 +32,15 @@ AC_DEFUN([STRATA_MPI], [
   AC_SUBST([MPI_FLAVOUR])
   AM_CONDITIONAL([HAVE_MPI], [test "$strata_has_mpi" = yes])
   AM_CONDITIONAL([HAVE_MPIFC], [test "$strata_has_mpifc" = yes])
+])
+
+dnl STRATA_MPI_PROGRAM(variable, names, folder to look in first): the program's path. What the user set counts alone,
+dnl also a name without a path, which AC_PATH_PROGS by itself would pass over.
+AC_DEFUN([STRATA_MPI_PROGRAM], [
+  strata_wanted=$$1
+  AS_CASE([$strata_wanted], [/*], [], [AS_UNSET([$1])])
+  AC_PATH_PROGS([$1], [${strata_wanted:-$2}], [], [m4_ifval([$3], [${$3:+$$3:}])$PATH])
+  AS_IF([test -n "$strata_wanted" && test ! -x "$$1"], [AC_MSG_ERROR([$1=$strata_wanted is no program])])
 ])
 
 dnl What the wrapper adds to the compiler's command line, and which library a program then needs.
@@ -73,12 +82,9 @@ AC_DEFUN([STRATA_MPI_SIBLINGS], [
   strata_mpi_dir=`AS_DIRNAME(["$MPICC"])`
   AS_CASE([$MPICC], [*/*], [], [strata_mpi_dir=])
   strata_mpi_suffix=`AS_ECHO(["$MPICC"]) | sed 's,.*/,,; s/^mpi@<:@a-z@:>@*//'`
-  AC_PATH_PROGS([MPICXX], [mpicxx$strata_mpi_suffix mpic++$strata_mpi_suffix mpicxx], [],
-    [${strata_mpi_dir:+$strata_mpi_dir:}$PATH])
-  AC_PATH_PROGS([MPIFC], [mpifort$strata_mpi_suffix mpif90$strata_mpi_suffix mpifort mpif90], [],
-    [${strata_mpi_dir:+$strata_mpi_dir:}$PATH])
-  AC_PATH_PROGS([MPIRUN], [mpirun$strata_mpi_suffix mpiexec$strata_mpi_suffix mpirun], [],
-    [${strata_mpi_dir:+$strata_mpi_dir:}$PATH])
+  STRATA_MPI_PROGRAM([MPICXX], [mpicxx$strata_mpi_suffix mpic++$strata_mpi_suffix mpicxx], [strata_mpi_dir])
+  STRATA_MPI_PROGRAM([MPIFC], [mpifort$strata_mpi_suffix mpif90$strata_mpi_suffix mpifort mpif90], [strata_mpi_dir])
+  STRATA_MPI_PROGRAM([MPIRUN], [mpirun$strata_mpi_suffix mpiexec$strata_mpi_suffix mpirun], [strata_mpi_dir])
 ])
 
 dnl Does the Fortran wrapper make a program? Fortran is used by tests and examples only.

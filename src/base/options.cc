@@ -60,6 +60,15 @@ std::span<const OptionRow> option_table() {
       bytes<&Options::scratch, 1_MiB, 64_GiB>("SCRATCH", "Most bytes of private scratch of one process.", Scope::local),
       number<&Options::context_calls, 1, 1000000>(
           "CONTEXT_CALLS", "The eligible call on a communicator at which strata starts to serve it.", Scope::agreed),
+      flag<&Options::reproducible>(
+          "REPRODUCIBLE", "1: the same bits for a number of ranks whatever their mapping, the timing and the choice.",
+          Scope::agreed),
+      flag<&Options::check>("CHECK", "1: ranks compare their arguments before each call, and name what differs.",
+                            Scope::agreed),
+      number<&Options::start_seconds, 1, 3600>(
+          "START_SECONDS", "How long MPI_Init waits for ranks that may run without strata.", Scope::local),
+      number<&Options::hang_seconds, 1, 1000000, Zero::allowed>(
+          "HANG_SECONDS", "A call that has waited that long says for which ranks; 0 never says it.", Scope::local),
       text<&Options::module_path>("MODULE_PATH", "a folder; empty: strata/ beside the library",
                                   "Where the modules are.", Scope::local),
   };

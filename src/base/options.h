@@ -38,6 +38,10 @@ struct Options {
   std::uint64_t segment = std::uint64_t{256} << 20; ///< most bytes of shared memory of one process
   std::uint64_t scratch = std::uint64_t{256} << 20; ///< most bytes of private scratch of one process
   std::uint64_t context_calls = 2;                  ///< a context is made at this eligible call on a communicator
+  bool reproducible = false;                        ///< the same bits whatever the mapping, the timing and the choice
+  bool check = false;                               ///< compare the ranks' arguments before each call
+  std::uint64_t start_seconds = 10;                 ///< how long MPI_Init waits for the other ranks' hello
+  std::uint64_t hang_seconds = 0;                   ///< a call that waits longer says for whom; 0: never
   std::string module_path;                          ///< where modules are; empty: beside the library
 };
 

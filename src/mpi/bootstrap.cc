@@ -6,12 +6,15 @@
 namespace strata::mpi {
 namespace {
 
-// Any call that may receive makes the MPI library progress; a probe of a communicator on which nothing is ever sent
-// does only that.
+/// The transport over MPI uses another.
+constexpr int tag_of_probes = 32767; // the highest that every MPI library has (MPI 4.0, 9.1.2)
+
+// Any call that may receive makes the MPI library progress; a probe for a tag with which nothing is ever sent does only
+// that. Not on a duplicate of MPI_COMM_SELF: there MPICH looks into a queue of its own and lets nothing progress.
 void let_mpi_progress(void* pointer) {
   const State& now = *static_cast<State*>(pointer);
   int found = 0;
-  (void)PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, now.self, &found, MPI_STATUS_IGNORE);
+  (void)PMPI_Iprobe(MPI_ANY_SOURCE, tag_of_probes, now.world, &found, MPI_STATUS_IGNORE);
 }
 
 } // namespace

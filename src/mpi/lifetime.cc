@@ -7,10 +7,7 @@
 
 #include "base/log.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
-#include <climits>
 
 namespace strata::mpi {
 namespace {
@@ -75,22 +72,32 @@ void say_goodbye(MPI_Comm world) {
     if (std::chrono::steady_clock::now() > patience) return;
 }
 
-void free_communicators(State& now) {
+void free_communicator(State& now) {
   PMPI_Comm_free_keyval(&now.key);
-  if (now.self != MPI_COMM_NULL) PMPI_Comm_free(&now.self);
   if (now.world != MPI_COMM_NULL) PMPI_Comm_free(&now.world);
 }
 
-/// Before there is a context, ranks must agree on when to make one: it is collective. Rank 0's option counts.
-void agree_with_world(State& now, Options& options, int rank) {
-  if (now.world == MPI_COMM_NULL) return;
-  std::uint64_t calls = options.context_calls;
-  PMPI_Bcast(&calls, 1, MPI_UINT64_T, 0, now.world);
-  int differs = options.context_calls != calls ? rank : INT_MAX, first = INT_MAX;
-  options.context_calls = calls;
-  PMPI_Reduce(&differs, &first, 1, MPI_INT, MPI_MIN, 0, now.world);
-  if (rank == 0 && first != INT_MAX)
-    log_line(fmt::format("rank {} has another STRATA_CONTEXT_CALLS than rank 0; rank 0's is used", first));
+/// Whether strata can run: all ranks have it. Takes over what rank 0 wants.
+bool find_all_ranks(State& now, Options& options) {
+  int rank = 0, ranks = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  now.handshake = std::make_unique<Handshake>(rank, ranks);
+  const bool all_here = now.handshake->complete(options);
+  if (rank == 0)
+    for (const std::string& complaint : now.complaints)
+      log_line(complaint);
+  for (const std::string& complaint : now.handshake->complaints())
+    log_line(complaint);
+  return all_here;
+}
+
+/// strata's own communicator; after the handshake, because a duplicate is made by all ranks together.
+void make_communicator(State& now) {
+  int ranks = 1;
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, strata_mpi_communicator_gone, &now.key, nullptr);
+  if (ranks > 1) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
 }
 
 } // namespace
@@ -126,22 +133,14 @@ const char* text_of(Reason reason) {
 void after_init() {
   State& now = state();
   if (now.active.load(std::memory_order_acquire)) return;
-  int level = MPI_THREAD_SINGLE, ranks = 1;
+  Options options = options_from_environment(now.complaints);
+  if (!find_all_ranks(now, options)) return;
+  int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
   now.several_threads = level == MPI_THREAD_MULTIPLE;
   now.handles.collect();
   now.rejections = find_rejections(now);
-  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, strata_mpi_communicator_gone, &now.key, nullptr);
-  PMPI_Comm_dup(MPI_COMM_SELF, &now.self);
-  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks > 1) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
-  int rank = 0;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  Options options = options_from_environment(now.complaints);
-  if (rank == 0)
-    for (const std::string& complaint : now.complaints)
-      log_line(complaint);
-  agree_with_world(now, options, rank);
+  make_communicator(now);
   now.process =
       std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
   now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
@@ -149,6 +148,7 @@ void after_init() {
 
 void before_finalize() {
   State& now = state();
+  now.handshake.reset();
   if (!now.active.exchange(false)) return;
   now.last = {};
   if (now.process->options().statistics) {
@@ -164,7 +164,7 @@ void before_finalize() {
     now.released.clear();
   }
   now.process.reset();
-  free_communicators(now);
+  free_communicator(now);
 }
 
 } // namespace strata::mpi
@@ -175,6 +175,7 @@ strata_mpi_module_v1(const strata_mpi_native* native) {
   static const strata_mpi_module module = {allreduce, after_init, before_finalize, introspect};
   State& now = state();
   now.native = native;
-  now.native_allreduce = reinterpret_cast<NativeAllreduce>(native->allreduce);
+  // Handles travel through the shim as pointers; see as_handle().
+  now.native_allreduce = reinterpret_cast<NativeAllreduce>(reinterpret_cast<void (*)()>(native->allreduce));
   return &module;
 }

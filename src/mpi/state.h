@@ -4,6 +4,7 @@
 
 #include "comm/context.h"
 #include "mpi/handles.h"
+#include "mpi/handshake.h"
 #include "mpi/shim/module_interface.h"
 
 #include <mpi.h>
@@ -71,10 +72,11 @@ struct State {
   LastCall last;
   Handles handles;
   Rejections rejections;
-  MPI_Comm world = MPI_COMM_NULL; ///< private duplicate, for the transport over MPI
-  MPI_Comm self = MPI_COMM_NULL;  ///< private duplicate, for progress while waiting
+  /// Private duplicate, for the transport over MPI and for progress while waiting; null with one rank alone.
+  MPI_Comm world = MPI_COMM_NULL;
   int key = MPI_KEYVAL_INVALID;
   std::vector<std::string> complaints;
+  std::unique_ptr<Handshake> handshake; ///< until MPI_Finalize: it may hold receives
   std::unique_ptr<comm::Process> process;
   std::mutex mutex; ///< guards what follows
   std::vector<std::unique_ptr<CommunicatorRecord>> records;

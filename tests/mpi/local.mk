@@ -35,9 +35,11 @@ mpi_c_sources += \
   tests/mpi/ends.c \
   tests/mpi/spawned.c \
   tests/mpi/errors.c \
-  tests/mpi/threads.c
+  tests/mpi/threads.c \
+  tests/mpi/wildcard.c
 dist_check_SCRIPTS += \
   tests/mpi/errors_test \
   tests/mpi/options_test \
+  tests/mpi/start_test \
   tests/mpi/trouble_test
 dist_check_SCRIPTS += tests/mpi/examples_test

@@ -54,6 +54,18 @@ report_failure() {
   return "$1"
 }
 
+# python_with_this_library MODULES: whether Python has them, and an mpi4py that was built for this MPI library; if not,
+# $tap_dir/reason says so in its last line.
+python_with_this_library() {
+  "$PYTHON3" -c "
+import sys
+import $1
+from mpi4py import MPI
+vendor = MPI.get_vendor()[0]
+if vendor.replace(' ', '').lower() != '$MPI_FLAVOUR':
+    sys.exit('its mpi4py was built for %s' % vendor)" 2>"$tap_dir/reason"
+}
+
 # tally SECTION ROWS calls|messages|bytes: 0 if there is no such row. A section's head names its columns.
 tally() {
   awk -v section="$1" -v rows="$2" -v column="$3" '

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether all ranks of MPI_COMM_WORLD run with strata, found at MPI_Init, before the first collective call of ours: one
+// that a rank without strata does not enter would never end.
+//
+// Every rank says hello to rank 0, which answers all who did. The messages are of MPI_COMM_WORLD with the highest tag
+// there is, and go from a rank with strata to rank 0 and back, never to another: only a rank 0 without strata that
+// receives from any rank with any tag could ever see one.
+#pragma once
+
+#include "base/options.h"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strata::mpi {
+
+class Handshake {
+public:
+  /// `rank` and `ranks` of MPI_COMM_WORLD.
+  Handshake(int rank, int ranks);
+  Handshake(const Handshake&) = delete;
+  Handshake& operator=(const Handshake&) = delete;
+  /// Takes back the receives for hellos that never came; before MPI_Finalize.
+  ~Handshake();
+
+  /// Collective over the ranks that run with strata. Takes over those of rank 0's options that count before there is a
+  /// context. False, some seconds after Options::start_seconds at the latest, when a rank is missing or runs another
+  /// version. complaints() are for the user: who is missing, or whose options differ (empty on ranks that need not
+  /// say it).
+  bool complete(Options& options);
+  const std::vector<std::string>& complaints() const { return complaints_; }
+
+private:
+  /// The options that all ranks need before they make a context.
+  struct Early {
+    std::uint64_t context_calls;
+    std::uint8_t reproducible, check, unused[6];
+  };
+  struct Hello {
+    Early options;
+    char version[24];
+  };
+  struct Verdict {
+    Early options;
+    std::uint64_t all_here;
+  };
+
+  bool ask_rank_0(Options& options);
+  void hear_all(int seconds);
+  bool judge(int seconds);
+  void compare_options();
+
+  int rank_, ranks_, tag_ = 0;
+  Hello mine_{};
+  std::vector<Hello> hellos_; ///< on rank 0, by rank
+  std::vector<MPI_Request> pending_;
+  std::vector<std::string> complaints_;
+};
+
+/// "ranks 4-7, 9" or "rank 3": ranks in ascending order, runs of them joined.
+std::string ranks_text(const std::vector<int>& ranks);
+
+} // namespace strata::mpi
