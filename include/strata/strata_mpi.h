@@ -4,7 +4,7 @@
  *  made of communicators.
  *
  *  A program needs none of this: MPI_Allreduce is enough. Include <mpi.h> of the MPI library in use first for what
- * takes a communicator.
+ *  takes a communicator.
  */
 #ifndef STRATA_STRATA_MPI_H
 #define STRATA_STRATA_MPI_H
@@ -23,7 +23,7 @@ extern "C" {
  *  Texts are JSON objects in UTF-8, terminated by a zero; each function returns the bytes that the whole text needs,
  *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. */
 struct strata_mpi_introspection {
-  uint32_t version; /**< 1 */
+  uint32_t version; /**< 2; what a version adds stands at the end */
 
   /** The MPI library's own all-reduce, past strata: the address of a function with MPI_Allreduce's type. */
   void (*native_allreduce)(void);
@@ -38,6 +38,12 @@ struct strata_mpi_introspection {
 
   /** Calls and bytes by algorithm, native calls by reason, traffic by level and transport, of this process. */
   size_t (*describe_statistics)(char* text, size_t room);
+
+  /** Since version 2. Sets an option that all ranks agree on (strata.7) for communicators that strata does not serve
+   *  yet, by its name without STRATA_: set_option("SLICE", "64K"). All ranks are to set the same. For tools that
+   * compare options in one process. Returns 0, or -1 when there is no such option, it is not an agreed one, or the
+   * value is not allowed. Not thread-safe. */
+  int (*set_option)(const char* name, const char* value);
 };
 
 /** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off).

@@ -184,6 +184,8 @@ void Context::decide(Decision& decision, std::size_t bytes) {
     return;
   }
   decision.way = std::move(ways.front());
+  if (options_.reproducible && decision.way.path == Path::native && rank_ == 0)
+    log_line(fmt::format("STRATA_REPRODUCIBLE=1 cannot be kept for {} bytes on {} ranks: {}", bytes, ranks_, trouble));
   if (decision.way.path == Path::plan || decision.way.path == Path::board) decision.way.stores = default_stores(bytes);
   if (options_.log_choice && rank_ == 0)
     log_choice(choice, bytes,

@@ -236,7 +236,13 @@ Status Context::try_between_nodes(const std::string& name, const std::vector<boo
 
 Status Context::settle_hierarchy() {
   topo::Hierarchy hierarchy = topo::hierarchy_from(facts_);
-  if (!options_.levels.empty()) {
+  if (options_.reproducible) {
+    // Where operands meet, all of them are to meet, in the order of the ranks.
+    hierarchy = topo::flat_hierarchy(facts_);
+    if (!options_.levels.empty() || !options_.algorithm.empty())
+      warnings_.push_back("STRATA_LEVELS and STRATA_ALGORITHM are not used with STRATA_REPRODUCIBLE=1");
+    options_.algorithm.clear();
+  } else if (!options_.levels.empty()) {
     auto by_hand = topo::hierarchy_by_hand(options_.levels, facts_);
     if (by_hand)
       hierarchy = std::move(*by_hand);
@@ -252,7 +258,7 @@ Status Context::settle_hierarchy() {
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
   situation_.parameters = tune::default_parameters();
   situation_.board_possible = neighbours_ != nullptr && situation_.job.nodes == 1;
-  situation_.native_possible = bootstrap_->has_native();
+  situation_.native_possible = bootstrap_->has_native() && !options_.reproducible;
   return ok();
 }
 

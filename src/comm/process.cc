@@ -52,6 +52,12 @@ transport::shm::ShmTransport* Process::shared_memory(std::string* why_not) {
   return shared_memory_.get();
 }
 
+bool Process::set_agreed_option(const std::string& name, const std::string& value) {
+  for (const OptionRow& row : option_table())
+    if (name == row.name && row.scope == Scope::agreed) return row.set(options_, value);
+  return false;
+}
+
 std::vector<std::string> Process::between_nodes_names() const {
   std::vector<std::string> names;
   for (const TransportMaker& maker : makers_)

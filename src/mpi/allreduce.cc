@@ -1,58 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The way of one MPI_Allreduce: to strata's context, or to the MPI library, decided alike on all ranks from what MPI
 // requires to be equal on all of them: the communicator, the count, the kind of type and the operation.
+#include "mpi/check.h"
 #include "mpi/state.h"
 
 namespace strata::mpi {
 namespace {
 
-int go_native(State& state, Reason reason, const void* send, void* receive, int count, MPI_Datatype datatype,
-              MPI_Op operation, MPI_Comm communicator) {
+/// What the program passed, with the count as wide as MPI_Count.
+struct Arguments {
+  const void* send;
+  void* receive;
+  std::int64_t count;
+  MPI_Datatype datatype;
+  MPI_Op operation;
+  MPI_Comm communicator;
+};
+
+int go_native(State& state, Reason reason, const Arguments& given) {
   const auto index = static_cast<std::size_t>(reason);
   std::atomic<std::uint64_t>& calls = state.native_calls[index];
   if (state.several_threads)
     calls.fetch_add(1, std::memory_order_relaxed);
   else
     calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); // a fifth of the price
-  return state.native_allreduce(send, receive, count, datatype, operation, communicator);
+  // A count that fits an int is the same call through either entry.
+  if (given.count == static_cast<int>(given.count))
+    return state.native_allreduce(given.send, given.receive, static_cast<int>(given.count), given.datatype,
+                                  given.operation, given.communicator);
+  return state.native_allreduce_c(given.send, given.receive, given.count, given.datatype, given.operation,
+                                  given.communicator);
 }
 
 /// Whether this MPI library rejects the buffers before it sends anything: then it is to say so itself. With no buffer,
 /// or with MPI_IN_PLACE for the result, any MPI library says so or crashes.
-bool rejected(const State& state, const void* send, const void* receive, int count) {
-  if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE) return true;
-  return send == receive && (count == 1 ? state.rejections.equal_buffers_of_one : state.rejections.equal_buffers);
+bool rejected(const State& state, const Arguments& given) {
+  if (given.send == nullptr || given.receive == nullptr || given.receive == MPI_IN_PLACE) return true;
+  return given.send == given.receive &&
+         (given.count == 1 ? state.rejections.equal_buffers_of_one : state.rejections.equal_buffers);
 }
 
-comm::Call call_of(const LastCall& known, const void* send, void* receive, int count) {
+comm::Call call_of(const LastCall& known, const Arguments& given) {
   comm::Call call;
-  call.input = send == MPI_IN_PLACE ? receive : send;
-  call.output = receive;
-  call.elements = count;
-  call.element = known.element;
+  call.input = given.send == MPI_IN_PLACE ? given.receive : given.send;
+  call.output = given.receive;
+  call.elements = given.count * known.items.elements;
+  call.element = known.items.element;
   call.operation = known.reduction;
   return call;
 }
 
 /// The MPI library's turn in a trial of strata's.
-int go_native_on_trial(State& state, const LastCall& known, const void* send, void* receive, int count) {
-  const int code =
-      go_native(state, Reason::predicted, send, receive, count, known.datatype, known.operation, known.communicator);
-  known.context->native_done(call_of(known, send, receive, count));
+int go_native_on_trial(State& state, const LastCall& known, const Arguments& given) {
+  const int code = go_native(state, Reason::predicted, given);
+  known.context->native_done(call_of(known, given));
   return code;
 }
 
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.
-std::optional<Reason> look_up(State& state, LastCall& known, MPI_Datatype datatype, MPI_Op operation,
-                              MPI_Comm communicator, CommunicatorRecord*& record) {
+std::optional<Reason> look_up(State& state, LastCall& known, const Arguments& given, CommunicatorRecord* record) {
   if (!state.active.load(std::memory_order_acquire)) return Reason::outside;
-  const auto reduction = state.handles.operation(operation);
+  const auto reduction = state.handles.operation(given.operation);
   if (!reduction) return Reason::type_or_operation;
-  const auto element = state.handles.element(datatype, *reduction);
-  if (!element) return Reason::type_or_operation;
-  record = record_of(state, communicator);
+  const auto items = state.handles.items(given.datatype, *reduction);
+  if (!items) return Reason::type_or_operation;
   if (record == nullptr || !record->eligible) return Reason::communicator;
-  known = {communicator, datatype, operation, nullptr, *element, *reduction};
+  known = {given.communicator, given.datatype, given.operation, nullptr, *items, *reduction};
   return std::nullopt;
 }
 
@@ -67,52 +80,65 @@ std::optional<Reason> find_context(State& state, CommunicatorRecord& record, Las
   return std::nullopt;
 }
 
-int look_up_and_run(State& state, const void* send, void* receive, int count, MPI_Datatype datatype, MPI_Op operation,
-                    MPI_Comm communicator) {
-  const auto native = [&](Reason reason) {
-    return go_native(state, reason, send, receive, count, datatype, operation, communicator);
-  };
-  if (count <= 0) return native(Reason::empty);
-  LastCall known;
-  CommunicatorRecord* record = nullptr;
-  if (const auto reason = look_up(state, known, datatype, operation, communicator, record)) {
-    const bool lasts = *reason == Reason::type_or_operation || (*reason == Reason::communicator && record != nullptr);
-    if (lasts && !state.several_threads) state.last = {communicator, datatype, operation, nullptr, {}, {}, *reason};
-    return native(*reason);
+/// What the last call may keep, so that the next need not be looked up.
+void remember(State& state, const LastCall& known) {
+  if (!state.several_threads && !state.check) state.last = known;
+}
+
+int look_up_and_run(State& state, const Arguments& given) {
+  CommunicatorRecord* const record =
+      state.active.load(std::memory_order_acquire) ? record_of(state, given.communicator) : nullptr;
+  if (state.check && record != nullptr && record->eligible) {
+    const int code = compare_arguments(state, *record, {given.count, given.datatype, given.operation});
+    if (code != MPI_SUCCESS) return code;
   }
-  if (rejected(state, send, receive, count)) return native(Reason::arguments);
+  if (given.count <= 0) return go_native(state, Reason::empty, given);
+  LastCall known;
+  if (const auto reason = look_up(state, known, given, record)) {
+    if (*reason == Reason::type_or_operation || (*reason == Reason::communicator && record != nullptr))
+      remember(state, {given.communicator, given.datatype, given.operation, nullptr, {}, {}, *reason});
+    return go_native(state, *reason, given);
+  }
+  if (rejected(state, given)) return go_native(state, Reason::arguments, given);
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (state.several_threads) lock.lock();
-  if (const auto reason = find_context(state, *record, known)) return native(*reason);
-  if (!state.several_threads) state.last = known;
-  const comm::Outcome outcome = known.context->all_reduce(call_of(known, send, receive, count));
-  if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, send, receive, count);
+  if (const auto reason = find_context(state, *record, known)) return go_native(state, *reason, given);
+  remember(state, known);
+  const comm::Outcome outcome = known.context->all_reduce(call_of(known, given));
+  if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given);
   if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long
-  return outcome == comm::Outcome::done ? MPI_SUCCESS : native(Reason::predicted);
+  return outcome == comm::Outcome::done ? MPI_SUCCESS : go_native(state, Reason::predicted, given);
 }
 
 } // namespace
 
-int allreduce(const void* send, void* receive, int count, strata_mpi_handle raw_datatype,
-              strata_mpi_handle raw_operation, strata_mpi_handle raw_communicator) {
+int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
+              strata_mpi_handle communicator) {
+  return allreduce_c(send, receive, count, datatype, operation, communicator);
+}
+
+int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_handle datatype,
+                strata_mpi_handle operation, strata_mpi_handle communicator) {
   State& now = state();
-  const auto datatype = as_handle<MPI_Datatype>(raw_datatype);
-  const auto operation = as_handle<MPI_Op>(raw_operation);
-  const auto communicator = as_handle<MPI_Comm>(raw_communicator);
+  const Arguments given{send,
+                        receive,
+                        count,
+                        as_handle<MPI_Datatype>(datatype),
+                        as_handle<MPI_Op>(operation),
+                        as_handle<MPI_Comm>(communicator)};
   const LastCall& last = now.last;
   // At first `last` holds null handles, and they may be what was passed.
-  if (communicator != last.communicator || datatype != last.datatype || operation != last.operation || count <= 0)
-    return look_up_and_run(now, send, receive, count, datatype, operation, communicator);
-  if (last.context == nullptr)
-    return go_native(now, last.reason, send, receive, count, datatype, operation, communicator);
-  if (!rejected(now, send, receive, count)) [[likely]] {
-    const comm::Outcome outcome = last.context->all_reduce(call_of(last, send, receive, count));
-    if (outcome == comm::Outcome::done) [[likely]]
-      return MPI_SUCCESS;
-    if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(now, LastCall(last), send, receive, count);
-    return go_native(now, Reason::predicted, send, receive, count, datatype, operation, communicator);
-  }
-  return look_up_and_run(now, send, receive, count, datatype, operation, communicator);
+  if (given.communicator != last.communicator || given.datatype != last.datatype || given.operation != last.operation ||
+      count <= 0)
+    return look_up_and_run(now, given);
+  if (last.context == nullptr) return go_native(now, last.reason, given);
+  if (rejected(now, given)) [[unlikely]]
+    return look_up_and_run(now, given);
+  const comm::Outcome outcome = last.context->all_reduce(call_of(last, given));
+  if (outcome == comm::Outcome::done) [[likely]]
+    return MPI_SUCCESS;
+  if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(now, LastCall(last), given);
+  return go_native(now, Reason::predicted, given);
 }
 
 } // namespace strata::mpi

@@ -62,11 +62,17 @@ std::size_t statistics_text(char* text, std::size_t room) {
 #endif
 }
 
+int set_option(const char* name, const char* value) {
+  State& now = state();
+  if (!now.process || name == nullptr || value == nullptr) return -1;
+  return now.process->set_agreed_option(name, value) ? 0 : -1;
+}
+
 } // namespace
 
 const void* introspect() {
   static const strata_mpi_introspection table = {
-      1, reinterpret_cast<void (*)()>(state().native_allreduce), context_text, choice_text, statistics_text,
+      2, reinterpret_cast<void (*)()>(state().native_allreduce), context_text, choice_text, statistics_text, set_option,
   };
   return &table;
 }

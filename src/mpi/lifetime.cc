@@ -135,6 +135,8 @@ void after_init() {
   if (now.active.load(std::memory_order_acquire)) return;
   Options options = options_from_environment(now.complaints);
   if (!find_all_ranks(now, options)) return;
+  if (options.reproducible) options.context_calls = 1; // the MPI library's order of operands is its own
+  now.check = options.check;
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
   now.several_threads = level == MPI_THREAD_MULTIPLE;
@@ -170,12 +172,13 @@ void before_finalize() {
 } // namespace strata::mpi
 
 extern "C" __attribute__((visibility("default"))) const strata_mpi_module*
-strata_mpi_module_v1(const strata_mpi_native* native) {
+strata_mpi_module_v2(const strata_mpi_native* native) {
   using namespace strata::mpi;
-  static const strata_mpi_module module = {allreduce, after_init, before_finalize, introspect};
+  static const strata_mpi_module module = {allreduce, allreduce_c, after_init, before_finalize, introspect};
   State& now = state();
   now.native = native;
   // Handles travel through the shim as pointers; see as_handle().
   now.native_allreduce = reinterpret_cast<NativeAllreduce>(reinterpret_cast<void (*)()>(native->allreduce));
+  now.native_allreduce_c = reinterpret_cast<NativeAllreduceC>(reinterpret_cast<void (*)()>(native->allreduce_c));
   return &module;
 }

@@ -21,6 +21,9 @@ namespace strata::mpi {
 /// The MPI library's all-reduce with its own types.
 using NativeAllreduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
+/// MPI_Allreduce_c; null in MPI libraries before MPI 4.0.
+using NativeAllreduceC = int (*)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+
 /// Why a call was handed to the MPI library.
 enum class Reason : std::uint8_t {
   predicted,         ///< the choice for this size
@@ -39,8 +42,9 @@ const char* text_of(Reason reason);
 struct CommunicatorRecord {
   MPI_Comm communicator = MPI_COMM_NULL;
   bool eligible = false;
-  bool failed = false; ///< no context can be made
-  std::uint64_t calls = 0;
+  bool failed = false;             ///< no context can be made
+  std::uint64_t calls = 0;         ///< eligible ones until there is a context
+  std::uint64_t checked_calls = 0; ///< with STRATA_CHECK
   std::unique_ptr<comm::Context> context;
   std::mutex mutex; ///< taken under MPI_THREAD_MULTIPLE only
 };
@@ -53,7 +57,7 @@ struct LastCall {
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   MPI_Op operation = MPI_OP_NULL;
   comm::Context* context = nullptr;
-  type::Element element{};
+  Items items;
   type::Operation reduction{};
   Reason reason = Reason::type_or_operation; ///< without a context: why
 };
@@ -67,8 +71,10 @@ struct Rejections {
 struct State {
   const strata_mpi_native* native = nullptr;
   NativeAllreduce native_allreduce = nullptr;
+  NativeAllreduceC native_allreduce_c = nullptr;
   std::atomic<bool> active{false};
   bool several_threads = false;
+  bool check = false; ///< compare the ranks' arguments first
   LastCall last;
   Handles handles;
   Rejections rejections;
@@ -97,6 +103,8 @@ void after_init();
 void before_finalize();
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
               strata_mpi_handle communicator);
+int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_handle datatype,
+                strata_mpi_handle operation, strata_mpi_handle communicator);
 const void* introspect();
 /// The statistics of the whole process so far.
 comm::Statistics statistics(State& state);

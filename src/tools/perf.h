@@ -34,6 +34,7 @@ struct PerfFlags {
   Pace pace = Pace::back_to_back;
   bool check = true;
   bool floor = false;
+  bool reproducible = false;       ///< also what STRATA_REPRODUCIBLE=1 costs
   std::string json_file, svg_file; ///< empty: none
 };
 
@@ -61,6 +62,7 @@ struct PerfRow {
   double predicted_seconds = 0;
   std::int64_t errors = 0, native_errors = 0; ///< wrong elements, over all ranks
   double copy_seconds = 0;                    ///< --floor: all ranks at once copy the vector
+  Spread price;                               ///< --reproducible: its seconds / strata's without
 };
 
 /// One run of the tool.

@@ -103,6 +103,7 @@ void add_options(CLI::App& app, PerfFlags& flags, Words& words) {
       ->type_name("WHAT")
       ->check(CLI::IsMember({"full", "none"}));
   app.add_flag("--floor", flags.floor, "also time what cannot be undercut: a copy of the vector, a flag between ranks");
+  app.add_flag("--reproducible", flags.reproducible, "also time STRATA_REPRODUCIBLE=1, and print its price");
   app.add_option("--json", flags.json_file, "write the results to FILE as JSON")->type_name("FILE");
   auto* svg = app.add_option("--svg", flags.svg_file, "draw the results into FILE");
   svg->type_name("FILE");

@@ -111,9 +111,18 @@ bool Bench::take_memory() {
   return input_ != nullptr && output_ != nullptr;
 }
 
+bool Bench::take_communicator() {
+  if (!flags_.reproducible) return true;
+  if (strata_.version < 2 || strata_.set_option("REPRODUCIBLE", "1") != 0) return false;
+  MPI_Comm_dup(MPI_COMM_WORLD, &reproducible_);
+  const bool served = context_facts(strata_, reproducible_).contains("ranks");
+  strata_.set_option("REPRODUCIBLE", "0");
+  return served;
+}
+
 void Bench::call(const Kind& kind) const {
   const void* const input = flags_.in_place ? MPI_IN_PLACE : input_.get();
-  kind.function(input, output_.get(), static_cast<int>(kind.elements), datatype_, operation_, MPI_COMM_WORLD);
+  kind.function(input, output_.get(), static_cast<int>(kind.elements), datatype_, operation_, kind.communicator);
 }
 
 double Bench::batch(const Kind& kind, std::uint64_t calls) const {
@@ -180,7 +189,7 @@ void Bench::finish_trial(const Kind& strata, std::uint64_t bytes) const {
   constexpr int patience = 200;
   // Some calls at a stretch, or the question between them would leave them cold caches.
   const int stretch = bytes < std::size_t{1} << 20 ? 32 : 4;
-  for (int i = 0; i < patience && choice_facts(strata_, MPI_COMM_WORLD, bytes).value("on_trial", false); ++i)
+  for (int i = 0; i < patience && choice_facts(strata_, strata.communicator, bytes).value("on_trial", false); ++i)
     for (int j = 0; j < stretch; ++j)
       call(strata);
 }
@@ -206,23 +215,28 @@ Bench::Schedule Bench::settle(const Kind& native, const Kind& strata) const {
 
 PerfRow Bench::measure(std::uint64_t bytes) {
   const std::size_t elements = bytes / type::bytes_of(flags_.element);
-  const Kind native{reinterpret_cast<AllReduce>(strata_.native_allreduce), elements};
-  const Kind strata{MPI_Allreduce, elements};
+  const Kind native{reinterpret_cast<AllReduce>(strata_.native_allreduce), elements, MPI_COMM_WORLD};
+  const Kind strata{MPI_Allreduce, elements, MPI_COMM_WORLD};
+  const Kind reproducible{MPI_Allreduce, elements, reproducible_};
   PerfRow row;
   row.bytes = bytes;
   if (flags_.check) {
     row.errors = wrong_elements(strata);
     row.native_errors = wrong_elements(native);
+    if (flags_.reproducible) row.errors += wrong_elements(reproducible);
   }
   fill_inputs(elements);
   finish_trial(strata, bytes);
+  if (flags_.reproducible) finish_trial(reproducible, bytes);
   row.algorithm = what_runs(strata);
   row.predicted_seconds = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("predicted_seconds", 0.0);
   const Schedule schedule = settle(native, strata);
   std::vector<double> native_seconds(schedule.pairs), strata_seconds(schedule.pairs);
+  std::vector<double> reproducible_seconds(flags_.reproducible ? schedule.pairs : 0);
   for (std::uint64_t pair = 0; pair < schedule.pairs; ++pair) {
     native_seconds[pair] = batch(native, schedule.calls);
     strata_seconds[pair] = batch(strata, schedule.calls);
+    if (flags_.reproducible) reproducible_seconds[pair] = batch(reproducible, schedule.calls);
   }
   native_seconds = longest_of_all(native_seconds);
   strata_seconds = longest_of_all(strata_seconds);
@@ -233,6 +247,7 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   row.native = spread_of(native_seconds);
   row.strata = spread_of(strata_seconds);
   row.ratio = ratio_of(native_seconds, strata_seconds);
+  if (flags_.reproducible) row.price = ratio_of(longest_of_all(reproducible_seconds), strata_seconds);
   if (flags_.floor) row.copy_seconds = copy_seconds(output_.get(), input_.get(), bytes);
   return row;
 }

@@ -22,6 +22,8 @@ public:
 
   /// Takes the memory for the largest size; false when there is none.
   bool take_memory();
+  /// With --reproducible: makes the communicator for it; false, on all ranks alike, when strata does not serve it.
+  bool take_communicator();
   /// Measures one size; collective. The row is complete on rank 0.
   PerfRow measure(std::uint64_t bytes);
 
@@ -30,6 +32,7 @@ private:
   struct Kind {
     AllReduce function;
     std::size_t elements;
+    MPI_Comm communicator;
   };
   /// How many calls make a batch, and how many pairs of batches fill the time.
   struct Schedule {
@@ -48,6 +51,7 @@ private:
   const strata_mpi_introspection& strata_;
   MPI_Datatype datatype_;
   MPI_Op operation_;
+  MPI_Comm reproducible_ = MPI_COMM_NULL; ///< freed by MPI_Finalize
   int rank_ = 0;
   KnownVectors known_;
   Pages input_{nullptr, &std::free}, output_{nullptr, &std::free};

@@ -78,6 +78,7 @@ int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, Perf
     std::fprintf(stderr, "%s: no memory for the largest size on rank %d\n", tool, rank_in_world());
     return MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  if (!bench.take_communicator()) return complain(tool, "strata cannot be made reproducible here", 1);
   if (flags.floor) run.flag_seconds = flag_seconds();
   if (first) std::fputs(heading(flags, run).c_str(), stdout);
   Progress progress(first);

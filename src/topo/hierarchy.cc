@@ -82,6 +82,16 @@ Hierarchy hierarchy_from(std::span<const RankFacts> facts) {
   return hierarchy;
 }
 
+Hierarchy flat_hierarchy(std::span<const RankFacts> facts) {
+  Hierarchy hierarchy;
+  if (facts.size() <= 1) return hierarchy;
+  hierarchy.ranks = static_cast<std::int32_t>(facts.size());
+  Level all{"all", LinkKind::network, std::vector<std::int32_t>(facts.size(), 0), 1};
+  all.link = link_within(all, facts);
+  hierarchy.levels.push_back(std::move(all));
+  return hierarchy;
+}
+
 namespace {
 
 /// The groups of one level: complete, and numbered by their lowest rank.

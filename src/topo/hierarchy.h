@@ -53,6 +53,9 @@ struct RankFacts {
 /// ("node" on a node with one cache); a level that does not fit over the one before is dropped.
 Hierarchy hierarchy_from(std::span<const RankFacts> facts);
 
+/// One level of all ranks, whatever they share: "all". For schedules that must not depend on where the ranks are.
+Hierarchy flat_hierarchy(std::span<const RankFacts> facts);
+
 /// A hierarchy set by hand, `STRATA_LEVELS`: factors innermost first, such as "4x2x2" (product = ranks; ranks in
 /// order; a factor 1 adds no level), or explicit groups per level, such as "0,1|2,3,4|5 / 0-4|5" (levels separated by
 /// '/', groups by '|', ranks or ranges by ','; the outermost level of all ranks is implied). A level's link is what all

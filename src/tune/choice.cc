@@ -66,14 +66,16 @@ bool is_scatter_in_one_go(const coll::Algorithm& row, int members) {
          row.reduce_scatter.cost(members).rounds + row.all_gather.cost(members).rounds;
 }
 
-/// Inner levels of one shape, and every algorithm and shape at the outermost.
-std::vector<hier::Composition> compositions(const Situation& situation) {
+/// Inner levels of one shape, and every algorithm and shape at the outermost. `in_rank_order`: only algorithms that
+/// reduce all contributions at once, in the order of the ranks (the hierarchy is flat then).
+std::vector<hier::Composition> compositions(const Situation& situation, bool in_rank_order) {
   const topo::Hierarchy& hierarchy = situation.job.hierarchy;
   std::vector<hier::Composition> all;
   const std::size_t levels = hierarchy.levels.size();
   if (levels == 0) return {hier::Composition{}}; // a rank alone copies
   for (const hier::Shape inner : {hier::Shape::scatter, hier::Shape::leader}) {
     for (const coll::Algorithm& row : coll::registry()) {
+      if (in_rank_order && &row != coll::find("direct")) continue;
       for (const hier::Shape outer : {hier::Shape::scatter, hier::Shape::exchange}) {
         hier::Composition composition;
         for (std::size_t l = 0; l + 1 < levels; ++l)
@@ -135,7 +137,7 @@ Choice choose(const Situation& situation, const Options& options, std::size_t in
           fmt::format("STRATA_ALGORITHM={} is not possible here: {}", options.algorithm, composition.error().message);
   }
   if (candidates.empty()) {
-    for (const hier::Composition& composition : compositions(situation))
+    for (const hier::Composition& composition : compositions(situation, options.reproducible))
       add_composition(candidates, situation, options, composition, bytes);
     if (situation.board_possible) {
       Candidate board;

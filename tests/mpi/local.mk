@@ -31,15 +31,21 @@ dist_check_SCRIPTS += \
   tests/mpi/quiet_test \
   tests/mpi/tools_test
 mpi_c_sources += \
+  tests/mpi/check.c \
   tests/mpi/communicators.c \
   tests/mpi/ends.c \
+  tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
   tests/mpi/errors.c \
   tests/mpi/threads.c \
+  tests/mpi/types.c \
   tests/mpi/wildcard.c
 dist_check_SCRIPTS += \
+  tests/mpi/check_test \
   tests/mpi/errors_test \
   tests/mpi/options_test \
+  tests/mpi/reproducible_test \
   tests/mpi/start_test \
-  tests/mpi/trouble_test
+  tests/mpi/trouble_test \
+  tests/mpi/types_test
 dist_check_SCRIPTS += tests/mpi/examples_test

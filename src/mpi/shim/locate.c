@@ -44,6 +44,7 @@ static int is_mpi_library(const char* path, struct strata_mpi_native* native) {
   if (handle == NULL) return 0;
   if (own_symbol(handle, path, "PMPI_Get_library_version") != NULL) {
     *(void**)&native->allreduce = own_symbol(handle, path, "PMPI_Allreduce");
+    *(void**)&native->allreduce_c = own_symbol(handle, path, "PMPI_Allreduce_c");
     *(void**)&native->init = own_symbol(handle, path, "PMPI_Init");
     *(void**)&native->init_thread = own_symbol(handle, path, "PMPI_Init_thread");
     *(void**)&native->finalize = own_symbol(handle, path, "PMPI_Finalize");

@@ -17,6 +17,10 @@ typedef void* strata_mpi_handle;
 
 typedef int (*strata_mpi_allreduce_function)(const void* send, void* receive, int count, strata_mpi_handle datatype,
                                              strata_mpi_handle operation, strata_mpi_handle communicator);
+/** MPI_Allreduce_c, whose count is an MPI_Count (MPI 4.0, 6.9.6). */
+typedef int (*strata_mpi_allreduce_c_function)(const void* send, void* receive, int64_t count,
+                                               strata_mpi_handle datatype, strata_mpi_handle operation,
+                                               strata_mpi_handle communicator);
 typedef int (*strata_mpi_init_function)(int* argc, char*** argv);
 typedef int (*strata_mpi_init_thread_function)(int* argc, char*** argv, int required, int* provided);
 typedef int (*strata_mpi_finalize_function)(void);
@@ -24,6 +28,7 @@ typedef int (*strata_mpi_finalize_function)(void);
 /** The MPI library's own entry points, found in the object that defines them. */
 struct strata_mpi_native {
   strata_mpi_allreduce_function allreduce;
+  strata_mpi_allreduce_c_function allreduce_c; /**< Null in MPI libraries before MPI 4.0. */
   strata_mpi_init_function init;
   strata_mpi_init_thread_function init_thread;
   strata_mpi_finalize_function finalize;
@@ -33,12 +38,13 @@ struct strata_mpi_native {
 /** What a module does in their place. `introspect` returns the struct of strata_mpi.h. */
 struct strata_mpi_module {
   strata_mpi_allreduce_function allreduce;
+  strata_mpi_allreduce_c_function allreduce_c;
   void (*after_init)(void);
   void (*before_finalize)(void);
   const void* (*introspect)(void);
 };
 
-/** The module's only exported function, strata_mpi_module_v1. `native` stays valid. Null: the module cannot run here.
+/** The module's only exported function, strata_mpi_module_v2. `native` stays valid. Null: the module cannot run here.
  */
 typedef const struct strata_mpi_module* (*strata_mpi_module_entry)(const struct strata_mpi_native* native);
 

@@ -31,6 +31,7 @@ static struct {
   struct strata_mpi_native native;
   const struct strata_mpi_module* module; /* null: pass everything through */
   strata_mpi_allreduce_function tool_allreduce;
+  strata_mpi_allreduce_c_function tool_allreduce_c;
   strata_mpi_init_function tool_init;
   strata_mpi_init_thread_function tool_init_thread;
   strata_mpi_finalize_function tool_finalize;
@@ -70,7 +71,7 @@ static void open_module(void) {
   }
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   strata_mpi_module_entry entry = NULL;
-  if (handle != NULL) *(void**)&entry = dlsym(handle, "strata_mpi_module_v1");
+  if (handle != NULL) *(void**)&entry = dlsym(handle, "strata_mpi_module_v2");
   if (entry != NULL) shim.module = entry(&shim.native);
   if (shim.module == NULL && asked()) {
     snprintf(line, sizeof line, "there is no module for the MPI library %s (%s); everything goes to it unchanged",
@@ -85,6 +86,7 @@ static void resolve(void) {
     return;
   }
   *(void**)&shim.tool_allreduce = strata_shim_find_tool("MPI_Allreduce", shim.native.library);
+  *(void**)&shim.tool_allreduce_c = strata_shim_find_tool("MPI_Allreduce_c", shim.native.library);
   *(void**)&shim.tool_init = strata_shim_find_tool("MPI_Init", shim.native.library);
   *(void**)&shim.tool_init_thread = strata_shim_find_tool("MPI_Init_thread", shim.native.library);
   *(void**)&shim.tool_finalize = strata_shim_find_tool("MPI_Finalize", shim.native.library);
@@ -119,6 +121,22 @@ EXPORT int MPI_Allreduce(const void* send, void* receive, int count, strata_mpi_
 EXPORT int PMPI_Allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype,
                           strata_mpi_handle operation, strata_mpi_handle communicator) {
   return pmpi_allreduce(send, receive, count, datatype, operation, communicator);
+}
+
+/* Large counts are rare and take long, so these need no pointer of their own. */
+EXPORT int PMPI_Allreduce_c(const void* send, void* receive, int64_t count, strata_mpi_handle datatype,
+                            strata_mpi_handle operation, strata_mpi_handle communicator) {
+  pthread_once(&shim.once, resolve);
+  if (shim.native.allreduce_c == NULL) return no_mpi_library;
+  return (shim.module != NULL ? shim.module->allreduce_c : shim.native.allreduce_c)(send, receive, count, datatype,
+                                                                                    operation, communicator);
+}
+
+EXPORT int MPI_Allreduce_c(const void* send, void* receive, int64_t count, strata_mpi_handle datatype,
+                           strata_mpi_handle operation, strata_mpi_handle communicator) {
+  pthread_once(&shim.once, resolve);
+  return (shim.tool_allreduce_c != NULL ? shim.tool_allreduce_c : PMPI_Allreduce_c)(send, receive, count, datatype,
+                                                                                    operation, communicator);
 }
 
 EXPORT int PMPI_Init(int* argc, char*** argv) {
