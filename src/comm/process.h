@@ -58,8 +58,8 @@ public:
   ~Process();
 
   const Options& options() const { return options_; }
-  /// For contexts that are made from now on; false, and nothing is changed, unless it is an agreed option and an allowed
-  /// value.
+  /// For contexts that are made from now on; false, and nothing is changed, unless it is an agreed option and an
+  /// allowed value.
   bool set_agreed_option(const std::string& name, const std::string& value);
   const kernel::Kernels& kernels() const { return *kernels_; }
   const topo::LocalFacts& facts() const { return facts_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of numbers whose order shows in the result. Prints a line per vector with a hash of the bits, and at last whether
-// each result was that of adding in the order of the ranks, which each rank computes from all contributions.
+// Sums of numbers whose order shows in the result. Prints a line per vector with a hash of the bits, and at last
+// whether each result was that of adding in the order of the ranks, which each rank computes from all contributions.
 //
 //     reproducible [calls per size]
 #include <mpi.h>
@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
           sum += number(other, i);
           small_sum += (float)number(other, i);
         }
-        differences += memcmp(&sum, &out[i], sizeof sum) != 0 || memcmp(&small_sum, &small_out[i], sizeof small_sum) != 0;
+        differences +=
+            memcmp(&sum, &out[i], sizeof sum) != 0 || memcmp(&small_sum, &small_out[i], sizeof small_sum) != 0;
         uint64_t bits;
         memcpy(&bits, &out[i], sizeof bits);
         hash = (hash ^ bits) * 1099511628211ULL;

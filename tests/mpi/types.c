@@ -23,7 +23,8 @@ struct named_operation {
   MPI_Op operation;
 };
 
-#define ROW(type, kind) {#type, type, kind}
+#define ROW(type, kind)                                                                                                \
+  { #type, type, kind }
 static int rank, ranks;
 enum { count = 37, most_bytes = 64 };
 
@@ -61,15 +62,17 @@ static void put(unsigned char* out, enum kind kind, int bytes, int value, int pl
     memcpy(out, &extended_number, 10);
     break;
   case pair: // the value's type differs, so its first bytes are a small whole number of any type; the place is last
-    if (bytes == 8) memcpy(out, &value, 4); // 2INT; of FLOAT_INT the same bits order alike
-    else out[0] = (unsigned char)value;
+    if (bytes == 8)
+      memcpy(out, &value, 4); // 2INT; of FLOAT_INT the same bits order alike
+    else
+      out[0] = (unsigned char)value;
     if (bytes >= 8) memcpy(out + (bytes == 8 ? 4 : bytes == 12 ? 8 : bytes - 8), &place, sizeof place);
     break;
   }
 }
 
-// MPICH 4.0 aborts on some, instead of an error or a result: logical operations of anything but integers, and numbers of
-// 16 bits where its compiler lacked them.
+// MPICH 4.0 aborts on some, instead of an error or a result: logical operations of anything but integers, and numbers
+// of 16 bits where its compiler lacked them.
 static int survivable(enum kind kind, MPI_Op operation) {
 #ifdef MPICH_VERSION
   if (kind == half) return 0;
@@ -89,29 +92,71 @@ static uint64_t hash_of(const unsigned char* bytes, size_t length) { // FNV-1a
 
 static void every_pair(MPI_Comm communicator) {
   const struct named_type types[] = {
-      ROW(MPI_CHAR, text), ROW(MPI_WCHAR, text), ROW(MPI_CHARACTER, text), ROW(MPI_PACKED, text), ROW(MPI_BYTE, whole),
-      ROW(MPI_SIGNED_CHAR, whole), ROW(MPI_UNSIGNED_CHAR, whole), ROW(MPI_SHORT, whole), ROW(MPI_UNSIGNED_SHORT, whole),
-      ROW(MPI_INT, whole), ROW(MPI_UNSIGNED, whole), ROW(MPI_LONG, whole), ROW(MPI_UNSIGNED_LONG, whole),
-      ROW(MPI_LONG_LONG_INT, whole), ROW(MPI_UNSIGNED_LONG_LONG, whole), ROW(MPI_INT8_T, whole),
-      ROW(MPI_INT16_T, whole), ROW(MPI_INT32_T, whole), ROW(MPI_INT64_T, whole), ROW(MPI_UINT8_T, whole),
-      ROW(MPI_UINT16_T, whole), ROW(MPI_UINT32_T, whole), ROW(MPI_UINT64_T, whole), ROW(MPI_AINT, whole),
-      ROW(MPI_OFFSET, whole), ROW(MPI_COUNT, whole), ROW(MPI_C_BOOL, whole), ROW(MPI_CXX_BOOL, whole),
-      ROW(MPI_LOGICAL, whole), ROW(MPI_INTEGER, whole), ROW(MPI_INTEGER1, whole), ROW(MPI_INTEGER2, whole),
-      ROW(MPI_INTEGER4, whole), ROW(MPI_INTEGER8, whole), ROW(MPI_FLOAT, real32), ROW(MPI_DOUBLE, real64),
-      ROW(MPI_LONG_DOUBLE, extended), ROW(MPI_REAL, real32), ROW(MPI_DOUBLE_PRECISION, real64), ROW(MPI_REAL4, real32),
-      ROW(MPI_REAL8, real64), ROW(MPI_C_FLOAT_COMPLEX, complex32), ROW(MPI_C_DOUBLE_COMPLEX, complex64),
-      ROW(MPI_C_LONG_DOUBLE_COMPLEX, complex_extended), ROW(MPI_COMPLEX, complex32), ROW(MPI_DOUBLE_COMPLEX, complex64),
-      ROW(MPI_COMPLEX8, complex32), ROW(MPI_COMPLEX16, complex64), ROW(MPI_CXX_FLOAT_COMPLEX, complex32),
-      ROW(MPI_CXX_DOUBLE_COMPLEX, complex64), ROW(MPI_2INT, pair), ROW(MPI_SHORT_INT, pair), ROW(MPI_LONG_INT, pair),
-      ROW(MPI_DOUBLE_INT, pair), ROW(MPI_FLOAT_INT, pair), ROW(MPI_LONG_DOUBLE_INT, pair), ROW(MPI_2INTEGER, pair),
+      ROW(MPI_CHAR, text),
+      ROW(MPI_WCHAR, text),
+      ROW(MPI_CHARACTER, text),
+      ROW(MPI_PACKED, text),
+      ROW(MPI_BYTE, whole),
+      ROW(MPI_SIGNED_CHAR, whole),
+      ROW(MPI_UNSIGNED_CHAR, whole),
+      ROW(MPI_SHORT, whole),
+      ROW(MPI_UNSIGNED_SHORT, whole),
+      ROW(MPI_INT, whole),
+      ROW(MPI_UNSIGNED, whole),
+      ROW(MPI_LONG, whole),
+      ROW(MPI_UNSIGNED_LONG, whole),
+      ROW(MPI_LONG_LONG_INT, whole),
+      ROW(MPI_UNSIGNED_LONG_LONG, whole),
+      ROW(MPI_INT8_T, whole),
+      ROW(MPI_INT16_T, whole),
+      ROW(MPI_INT32_T, whole),
+      ROW(MPI_INT64_T, whole),
+      ROW(MPI_UINT8_T, whole),
+      ROW(MPI_UINT16_T, whole),
+      ROW(MPI_UINT32_T, whole),
+      ROW(MPI_UINT64_T, whole),
+      ROW(MPI_AINT, whole),
+      ROW(MPI_OFFSET, whole),
+      ROW(MPI_COUNT, whole),
+      ROW(MPI_C_BOOL, whole),
+      ROW(MPI_CXX_BOOL, whole),
+      ROW(MPI_LOGICAL, whole),
+      ROW(MPI_INTEGER, whole),
+      ROW(MPI_INTEGER1, whole),
+      ROW(MPI_INTEGER2, whole),
+      ROW(MPI_INTEGER4, whole),
+      ROW(MPI_INTEGER8, whole),
+      ROW(MPI_FLOAT, real32),
+      ROW(MPI_DOUBLE, real64),
+      ROW(MPI_LONG_DOUBLE, extended),
+      ROW(MPI_REAL, real32),
+      ROW(MPI_DOUBLE_PRECISION, real64),
+      ROW(MPI_REAL4, real32),
+      ROW(MPI_REAL8, real64),
+      ROW(MPI_C_FLOAT_COMPLEX, complex32),
+      ROW(MPI_C_DOUBLE_COMPLEX, complex64),
+      ROW(MPI_C_LONG_DOUBLE_COMPLEX, complex_extended),
+      ROW(MPI_COMPLEX, complex32),
+      ROW(MPI_DOUBLE_COMPLEX, complex64),
+      ROW(MPI_COMPLEX8, complex32),
+      ROW(MPI_COMPLEX16, complex64),
+      ROW(MPI_CXX_FLOAT_COMPLEX, complex32),
+      ROW(MPI_CXX_DOUBLE_COMPLEX, complex64),
+      ROW(MPI_2INT, pair),
+      ROW(MPI_SHORT_INT, pair),
+      ROW(MPI_LONG_INT, pair),
+      ROW(MPI_DOUBLE_INT, pair),
+      ROW(MPI_FLOAT_INT, pair),
+      ROW(MPI_LONG_DOUBLE_INT, pair),
+      ROW(MPI_2INTEGER, pair),
 #ifdef MPIX_C_FLOAT16
       ROW(MPIX_C_FLOAT16, half),
 #endif
   };
   const struct named_operation operations[] = {
-      ROW(MPI_MAX, ), ROW(MPI_MIN, ), ROW(MPI_SUM, ), ROW(MPI_PROD, ), ROW(MPI_LAND, ), ROW(MPI_BAND, ),
-      ROW(MPI_LOR, ), ROW(MPI_BOR, ), ROW(MPI_LXOR, ), ROW(MPI_BXOR, ), ROW(MPI_MINLOC, ), ROW(MPI_MAXLOC, ),
-      ROW(MPI_REPLACE, ), ROW(MPI_NO_OP, )};
+      ROW(MPI_MAX, ),    ROW(MPI_MIN, ),    ROW(MPI_SUM, ),     ROW(MPI_PROD, ), ROW(MPI_LAND, ),
+      ROW(MPI_BAND, ),   ROW(MPI_LOR, ),    ROW(MPI_BOR, ),     ROW(MPI_LXOR, ), ROW(MPI_BXOR, ),
+      ROW(MPI_MINLOC, ), ROW(MPI_MAXLOC, ), ROW(MPI_REPLACE, ), ROW(MPI_NO_OP, )};
   static unsigned char in[count * most_bytes], out[count * most_bytes];
   for (size_t t = 0; t < sizeof types / sizeof *types; ++t) {
     if (types[t].type == MPI_DATATYPE_NULL) {
@@ -153,8 +198,9 @@ static const char* class_of(double value) {
 // Each row is what rank 0 and the others give. MPI leaves open what the smallest of a number and NaN is.
 static void special(MPI_Comm communicator) {
   const double tiny = DBL_MIN / 8, huge = DBL_MAX, nan = NAN, inf = INFINITY;
-  const double rows[][2] = {{nan, 1},  {1, nan},    {inf, 1},      {inf, -inf},   {-inf, -inf}, {0.0, -0.0}, {-0.0, -0.0},
-                            {0.0, 0.0}, {tiny, tiny}, {tiny, -tiny}, {huge, huge}, {-huge, huge}, {1, -1},     {inf, 0}};
+  const double rows[][2] = {{nan, 1},     {1, nan},      {inf, 1},   {inf, -inf},  {-inf, -inf},
+                            {0.0, -0.0},  {-0.0, -0.0},  {0.0, 0.0}, {tiny, tiny}, {tiny, -tiny},
+                            {huge, huge}, {-huge, huge}, {1, -1},    {inf, 0}};
   const struct named_operation operations[] = {ROW(MPI_SUM, ), ROW(MPI_PROD, ), ROW(MPI_MAX, ), ROW(MPI_MIN, )};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r)
     for (size_t o = 0; o < 4; ++o) {
