@@ -62,7 +62,9 @@ Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) 
 int run(strata_context& context, const comm::Call& call) {
   if (call.elements == 0) return STRATA_OK;
   if (context.links) {
-    if (context.links->all_reduce(call) == comm::Outcome::done) return STRATA_OK;
+    const comm::Outcome outcome = context.links->all_reduce(call);
+    if (outcome == comm::Outcome::done) return STRATA_OK;
+    if (outcome == comm::Outcome::peer_lost) return fail(ErrorKind::peer, context.links->trouble());
     return fail(ErrorKind::resource, "no schedule could be set up for this size: a rank has no memory left for it "
                                      "(STRATA_LOG=choice tells which, STRATA_SEGMENT and STRATA_SCRATCH limit it)");
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
+  src/base/activity.cc src/base/activity.h \
   src/base/formatting.cc \
   src/base/host.cc src/base/host.h \
   src/base/log.cc src/base/log.h \

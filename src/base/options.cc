@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
@@ -30,6 +31,9 @@ constexpr std::array modes{Named<Mode>{"auto", Mode::automatic}, Named<Mode>{"al
 constexpr std::array tunes{Named<Tune>{"online", Tune::online}, Named<Tune>{"model", Tune::model}};
 constexpr std::array log_topics{Named<bool Options::*>{"choice", &Options::log_choice}};
 constexpr std::array transport_names{"shm", "ucx", "mpi", "loop"};
+
+constexpr std::array signals{Named<int>{"none", 0}, Named<int>{"USR1", SIGUSR1}, Named<int>{"USR2", SIGUSR2},
+                             Named<int>{"WINCH", SIGWINCH}};
 
 constexpr std::string_view prefix = "STRATA_";
 
@@ -69,6 +73,8 @@ std::span<const OptionRow> option_table() {
           "START_SECONDS", "How long MPI_Init waits for ranks that may run without strata.", Scope::local),
       number<&Options::hang_seconds, 1, 1000000, Zero::allowed>(
           "HANG_SECONDS", "A call that has waited that long says for which ranks; 0 never says it.", Scope::local),
+      choice<&Options::dump_signal, signals>(
+          "DUMP_SIGNAL", "A process that gets this signal writes a line about what it waits for.", Scope::local),
       text<&Options::module_path>("MODULE_PATH", "a folder; empty: strata/ beside the library",
                                   "Where the modules are.", Scope::local),
   };

@@ -42,6 +42,7 @@ struct Options {
   bool check = false;                               ///< compare the ranks' arguments before each call
   std::uint64_t start_seconds = 10;                 ///< how long MPI_Init waits for the other ranks' hello
   std::uint64_t hang_seconds = 0;                   ///< a call that waits longer says for whom; 0: never
+  int dump_signal = 0;                              ///< a process that gets it says what it waits for; 0: none
   std::string module_path;                          ///< where modules are; empty: beside the library
 };
 

@@ -5,6 +5,7 @@
 
 #include "comm/bootstrap.h"
 #include "comm/process.h"
+#include "comm/watch.h"
 #include "engine/plan.h"
 #include "transport/shm/parity_board.h"
 #include "tune/choice.h"
@@ -31,18 +32,22 @@ enum class Outcome : std::uint8_t {
   done,
   native,          ///< Nothing was sent: the MPI library is to do it.
   native_on_trial, ///< As native; and when it has done it, native_done() is to be called.
+  peer_lost,       ///< A peer is gone in the midst of this call or an earlier one: see Context::trouble().
 };
 
-class Context {
+class Context final : private Waiting {
 public:
   /// Collective over the bootstrap's ranks; all get a context, or all get an error. Keeps the bootstrap.
   static Result<std::unique_ptr<Context>> create(Process& process, std::unique_ptr<Bootstrap> bootstrap);
   /// Leaves what peers may still read to the process (see Process::settle_departed).
-  ~Context();
+  ~Context() override;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
   /// Runs the call to its end, or says that it is native's. All ranks call it in the same order with the same number
   /// of elements, kind of element and operation. One thread at a time.
   Outcome all_reduce(const Call& call) {
+    ++calls_;
     if (call.elements == 0) [[unlikely]]
       return Outcome::done; // nothing to move, and the buffers may be null
     const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
@@ -53,6 +58,8 @@ public:
   }
   /// After Outcome::native_on_trial, when the MPI library has done that call. Collective.
   void native_done(const Call& call);
+  /// After Outcome::peer_lost: who is gone, in one sentence.
+  const std::string& trouble() const { return watch_.trouble(); }
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
@@ -76,7 +83,7 @@ public:
   Statistics statistics() const;
 
 private:
-  enum class Path : std::uint8_t { undecided, native, board, plan };
+  enum class Path : std::uint8_t { undecided, native, board, plan, lost };
   /// One way to do the calls of a size class, ready to run.
   struct Way {
     Path path = Path::undecided;
@@ -132,15 +139,20 @@ private:
 
   // context_run.cc
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
-  void exchange_on_board(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
+  bool exchange_on_board(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
                          kernel::Stores stores);
   Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
   Outcome run(const Call& call, Way& way, std::size_t bytes);
-  void run_plan(const Call& call, const Way& way);
+  bool run_plan(const Call& call, const Way& way);
   kernel::Reducer reducer(const Call& call) const;
   const void* await(std::size_t rank, std::size_t bytes);
   const void* await_long(std::size_t rank, std::size_t bytes);
   bool is_needed_here(std::int32_t cpu, std::size_t bytes) const;
+
+  // context_wait.cc
+  Wait wait() const override;
+  std::string find_trouble() const override;
+  Outcome give_up();
 
   struct Card; // what ranks tell each other first
 
@@ -170,6 +182,10 @@ private:
   std::vector<MadePlan> plans_;
   std::uint32_t next_plan_ = 0;
   std::vector<const void*> operands_;
+  std::uint64_t calls_ = 0;
+  Watch watch_;
+  const engine::Plan* waiting_plan_ = nullptr; ///< while a plan runs
+  std::size_t waiting_bytes_ = 0;              ///< of the exchange or call that waits
   std::map<std::string, Tally> failures_;
 };
 

@@ -20,6 +20,7 @@ kernel::Reducer Context::reducer(const Call& call) const {
   return {process_.kernels().find(call.element, call.operation), nullptr, type::bytes_of(call.element)};
 }
 
+/// The rank's payload; null when it will never come.
 const void* Context::await(std::size_t rank, std::size_t bytes) {
   const transport::shm::ParityBoard& board = *board_;
   const std::uint32_t looks = crowding_ == engine::Crowding::crowded ? first_looks_crowded : first_looks;
@@ -41,20 +42,26 @@ bool Context::is_needed_here(std::int32_t cpu, std::size_t bytes) const {
 const void* Context::await_long(std::size_t rank, std::size_t bytes) {
   const transport::shm::ParityBoard& board = *board_;
   const bool crowded = crowding_ == engine::Crowding::crowded;
-  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  waiting_bytes_ = bytes;
+  engine::Waiter waiter(watch_.begin(*this), crowding_);
   auto& own_cpu = neighbours_->neighbours()->own->view().header().cpu;
   for (;;) {
     const std::int32_t cpu = engine::current_cpu();
     if (own_cpu.load(std::memory_order_relaxed) != cpu) own_cpu.store(cpu, std::memory_order_relaxed);
     const bool shares = crowded && is_needed_here(cpu, bytes);
     for (int i = 0; i < (shares ? 1 : 16); ++i) {
-      if (const void* payload = board.arrived(rank, bytes)) return payload;
+      if (const void* payload = board.arrived(rank, bytes)) {
+        watch_.end();
+        return payload;
+      }
       waiter.step(shares);
     }
+    if (watch_.hopeless()) return nullptr;
   }
 }
 
-void Context::exchange_on_board(const Call& call, std::size_t first, std::size_t elements,
+/// False when a peer is gone.
+bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t elements,
                                 const kernel::Reducer& reduction, kernel::Stores stores) {
   transport::shm::ParityBoard& board = *board_;
   const std::size_t bytes = elements * reduction.element_bytes;
@@ -67,11 +74,15 @@ void Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
   board.publish();
   const auto count = static_cast<std::size_t>(ranks_);
   const auto self = static_cast<std::size_t>(rank_);
-  for (std::size_t rank = 0; rank < count; ++rank)
+  for (std::size_t rank = 0; rank < count; ++rank) {
     operands_[rank] = rank == self ? input : await(rank, bytes);
+    if (operands_[rank] == nullptr) [[unlikely]]
+      return false;
+  }
   board.take_back_next(bytes);
   reduction.function(static_cast<std::byte*>(call.output) + first * reduction.element_bytes, operands_.data(), count,
                      elements, stores.result, reduction.state);
+  return true;
 }
 
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
@@ -79,18 +90,19 @@ Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const auto elements = static_cast<std::size_t>(call.elements);
   const std::size_t most = board_->most_bytes();
   if (bytes <= most) [[likely]] {
-    exchange_on_board(call, 0, elements, reduction, way.stores);
+    if (!exchange_on_board(call, 0, elements, reduction, way.stores)) return give_up();
   } else {
     const std::size_t piece = most / reduction.element_bytes;
     for (std::size_t first = 0; first < elements; first += piece)
-      exchange_on_board(call, first, std::min(piece, elements - first), reduction, way.stores);
+      if (!exchange_on_board(call, first, std::min(piece, elements - first), reduction, way.stores)) return give_up();
   }
   ++way.tally.calls;
   way.tally.bytes += bytes;
   return Outcome::done;
 }
 
-void Context::run_plan(const Call& call, const Way& way) {
+/// False when a peer is gone.
+bool Context::run_plan(const Call& call, const Way& way) {
   engine::Plan& plan = *way.plan;
   engine::Request request;
   request.input = static_cast<const std::byte*>(call.input);
@@ -99,16 +111,24 @@ void Context::run_plan(const Call& call, const Way& way) {
   request.reducer = reducer(call);
   request.stores = way.stores;
   plan.submit(request);
-  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  waiting_plan_ = &plan;
+  waiting_bytes_ = static_cast<std::size_t>(call.elements) * request.reducer.element_bytes;
+  engine::Waiter waiter(watch_.begin(*this), crowding_);
   const bool crowded = crowding_ == engine::Crowding::crowded;
-  while (!request.complete()) {
-    if (plan.advance())
+  while (!request.complete() && !watch_.hopeless()) {
+    if (plan.advance()) {
       waiter.reset();
-    else
+      watch_.moved();
+    } else {
       waiter.step(crowded);
+    }
   }
-  while (!plan.flushed())
+  while (!watch_.hopeless() && !plan.flushed())
     waiter.step(crowded);
+  watch_.end();
+  waiting_plan_ = nullptr;
+  if (watch_.hopeless()) plan.abandon();
+  return !watch_.hopeless();
 }
 
 Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
@@ -116,8 +136,8 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
   ++way.tally.calls;
   way.tally.bytes += bytes;
   if (way.path == Path::native) return Outcome::native;
-  run_plan(call, way);
-  return Outcome::done;
+  if (way.path == Path::lost) return Outcome::peer_lost;
+  return run_plan(call, way) ? Outcome::done : give_up();
 }
 
 Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
@@ -146,7 +166,7 @@ Statistics Context::statistics() const {
   if (neighbours_) sum.most_segment_bytes = neighbours_->neighbours()->own->leased_bytes();
   const auto add = [&](const Way& way) {
     if (way.tally.calls == 0) return;
-    if (way.path == Path::native)
+    if (way.path == Path::native || way.path == Path::lost)
       sum.native_by_reason["predicted or seen to be faster"] += way.tally;
     else
       sum.by_algorithm[way.name] += way.tally;

@@ -89,7 +89,9 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
 Outcome Context::try_a_way(const Call& call, Decision& decision, std::size_t bytes) {
   Probation& trial = *decision.trial;
   trial.started = std::chrono::steady_clock::now();
-  if (run(call, trial.ways[trial.trial.way()], bytes) == Outcome::native) return Outcome::native_on_trial;
+  const Outcome outcome = run(call, trial.ways[trial.trial.way()], bytes);
+  if (outcome == Outcome::native) return Outcome::native_on_trial;
+  if (outcome == Outcome::peer_lost) return outcome;
   conclude_trial_call(decision, bytes);
   return Outcome::done;
 }

@@ -43,13 +43,27 @@ transport::shm::ShmTransport* Process::shared_memory(std::string* why_not) {
   if (!shared_memory_tried_) {
     shared_memory_tried_ = true;
     auto made = transport::shm::ShmTransport::create(backing_, options_.segment);
-    if (made)
+    if (made) {
       shared_memory_ = std::move(*made);
-    else
+      Activity& shown = shared_memory_->segment().view().header().activity;
+      shown.world_rank.store(activity_.world_rank);
+      shown.world_ranks.store(activity_.world_ranks);
+    } else {
       shared_memory_why_not_ = made.error().message;
+    }
   }
   if (why_not != nullptr) *why_not = shared_memory_why_not_;
   return shared_memory_.get();
+}
+
+Activity& Process::activity() {
+  transport::shm::ShmTransport* const memory = shared_memory(nullptr);
+  return memory != nullptr ? memory->segment().view().header().activity : activity_;
+}
+
+void Process::set_place_in_job(std::int32_t rank, std::int32_t ranks) {
+  activity_.world_rank = rank;
+  activity_.world_ranks = ranks;
 }
 
 bool Process::set_agreed_option(const std::string& name, const std::string& value) {

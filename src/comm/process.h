@@ -64,6 +64,10 @@ public:
   const kernel::Kernels& kernels() const { return *kernels_; }
   const topo::LocalFacts& facts() const { return facts_; }
   engine::ScratchBudget& scratch() { return scratch_; }
+  /// What this process waits for; in its segment, if it can have one. The same at every call.
+  Activity& activity();
+  /// The process' rank among all ranks of the job, for whoever reads its activity.
+  void set_place_in_job(std::int32_t rank, std::int32_t ranks);
 
   /// The shared-memory transport, or null with the reason why it could not be made. Made when first asked for.
   transport::shm::ShmTransport* shared_memory(std::string* why_not);
@@ -92,6 +96,7 @@ private:
   const kernel::Kernels* kernels_ = nullptr;
   topo::LocalFacts facts_;
   engine::ScratchBudget scratch_;
+  Activity activity_; ///< without a segment
   std::mutex mutex_;
   bool shared_memory_tried_ = false;
   std::unique_ptr<transport::shm::ShmTransport> shared_memory_;

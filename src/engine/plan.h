@@ -11,6 +11,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace strata::engine {
@@ -77,6 +78,12 @@ public:
   /// Progress until everything sent has left this process; true when it has.
   bool flushed();
 
+  /// The ranks that the oldest slice in flight still waits for, ascending, and in `step` what it would do with what
+  /// they send; none when it waits for room only.
+  std::vector<std::int32_t> awaited(std::string& step) const;
+  /// Forgets its requests, which the caller gives up because a peer is gone. Only depart() may follow.
+  void abandon() { requests_.clear(); }
+
   void depart();
   bool quiescent();
 
@@ -91,6 +98,7 @@ private:
     transport::Channel* channel;
     std::uint32_t index;
     bool shares_memory = false;
+    std::int32_t peer = -1; ///< of an incoming message
   };
   struct Source {
     sched::Place place;

@@ -4,6 +4,8 @@
 // Older slices are served first: their later stages must not queue behind the first stages of younger slices.
 #include "engine/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace strata::engine {
@@ -209,6 +211,26 @@ bool Plan::advance() {
   for (auto& channel : channels_)
     if (channel) moved |= channel->progress();
   return moved;
+}
+
+std::vector<std::int32_t> Plan::awaited(std::string& step) const {
+  std::vector<std::int32_t> ranks;
+  if (oldest_slice_ == next_slice_) return ranks;
+  const Slice& slice = slices_[oldest_slice_ % shape_.window];
+  for (const std::uint32_t index : slice.active) {
+    const BoundStep& active = steps_[index];
+    const auto [begin, end] = slice.geometry->ranges[index];
+    if (begin == end) continue;
+    for (const Source& source : active.sources)
+      if (source.port.channel != nullptr && source.port.channel->arrived(source.port.index, slice.number) == nullptr)
+        ranks.push_back(source.port.peer);
+    if (step.empty() && !active.sources.empty())
+      step = fmt::format("slice {}, step {} of {}: {} at level {}", slice.number, index + 1, steps_.size(),
+                         active.kind == Kind::reduce ? "reduce" : "receive", active.level);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
 }
 
 bool Plan::flushed() {

@@ -82,7 +82,7 @@ void Plan::bind_steps(const sched::Program& program, const Route& route) {
       if (operand.kind == sched::Operand::Kind::message) {
         const std::size_t link = route.by_rank[static_cast<std::size_t>(operand.peer)];
         auto& incoming = channel_shapes_[link].incoming;
-        source.port = {link_as_channel(link), static_cast<std::uint32_t>(incoming.size()), false};
+        source.port = {link_as_channel(link), static_cast<std::uint32_t>(incoming.size()), false, operand.peer};
         incoming.push_back({operand.tag, step.range.begin, operand.peer, bytes});
       }
       bound.sources.push_back(source);

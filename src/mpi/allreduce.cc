@@ -4,6 +4,8 @@
 #include "mpi/check.h"
 #include "mpi/state.h"
 
+#include "base/log.h"
+
 namespace strata::mpi {
 namespace {
 
@@ -57,6 +59,16 @@ int go_native_on_trial(State& state, const LastCall& known, const Arguments& giv
   return code;
 }
 
+/// A peer is gone: what it would have added is lost. Errors are the communicator's business, as the MPI library's own.
+int report_lost_peer(State& state, const comm::Context& context, MPI_Comm communicator) {
+  {
+    const std::lock_guard lock(state.mutex);
+    if (state.said.insert(context.trouble()).second) log_line(context.trouble());
+  }
+  PMPI_Comm_call_errhandler(communicator, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
+
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.
 std::optional<Reason> look_up(State& state, LastCall& known, const Arguments& given, CommunicatorRecord* record) {
   if (!state.active.load(std::memory_order_acquire)) return Reason::outside;
@@ -106,6 +118,7 @@ int look_up_and_run(State& state, const Arguments& given) {
   remember(state, known);
   const comm::Outcome outcome = known.context->all_reduce(call_of(known, given));
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given);
+  if (outcome == comm::Outcome::peer_lost) return report_lost_peer(state, *known.context, given.communicator);
   if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long
   return outcome == comm::Outcome::done ? MPI_SUCCESS : go_native(state, Reason::predicted, given);
 }
@@ -138,6 +151,7 @@ int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_
   if (outcome == comm::Outcome::done) [[likely]]
     return MPI_SUCCESS;
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(now, LastCall(last), given);
+  if (outcome == comm::Outcome::peer_lost) return report_lost_peer(now, *LastCall(last).context, given.communicator);
   return go_native(now, Reason::predicted, given);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From MPI_Init to MPI_Finalize, and the module's entry.
 #include "mpi/bootstrap.h"
+#include "mpi/dump.h"
 #include "mpi/state.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/ucx_loader.h"
@@ -145,6 +146,13 @@ void after_init() {
   make_communicator(now);
   now.process =
       std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
+  int rank = 0, ranks = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  now.process->set_place_in_job(rank, ranks);
+  if (const int signal = now.process->options().dump_signal; signal != 0)
+    if (const std::string complaint = dump_on_signal(signal, now.process->activity()); !complaint.empty() && rank == 0)
+      log_line(complaint);
   now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
 }
 
@@ -165,6 +173,7 @@ void before_finalize() {
       record->context.reset();
     now.released.clear();
   }
+  stop_dumping();
   now.process.reset();
   free_communicator(now);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 mpi_sources += \
-  src/mpi/allreduce.cc src/mpi/bootstrap.cc src/mpi/bootstrap.h src/mpi/check.cc src/mpi/check.h src/mpi/communicators.cc \
+  src/mpi/allreduce.cc src/mpi/bootstrap.cc src/mpi/bootstrap.h src/mpi/check.cc src/mpi/check.h \
+  src/mpi/communicators.cc src/mpi/dump.cc src/mpi/dump.h \
   src/mpi/handles.cc src/mpi/handles.h src/mpi/handshake.cc src/mpi/handshake.h \
   src/mpi/lifetime.cc src/mpi/state.h
 shim_sources += \

@@ -84,7 +84,8 @@ struct State {
   std::vector<std::string> complaints;
   std::unique_ptr<Handshake> handshake; ///< until MPI_Finalize: it may hold receives
   std::unique_ptr<comm::Process> process;
-  std::mutex mutex; ///< guards what follows
+  std::atomic<const Activity*> dumped{nullptr}; ///< for the handler of STRATA_DUMP_SIGNAL
+  std::mutex mutex;                             ///< guards what follows
   std::vector<std::unique_ptr<CommunicatorRecord>> records;
   std::vector<std::unique_ptr<CommunicatorRecord>> released; ///< their communicators are gone
   std::set<std::string> said;                                ///< warnings that were written already

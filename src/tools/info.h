@@ -21,6 +21,7 @@ struct InfoFlags {
   std::string levels;   ///< hierarchy of that schedule, as STRATA_LEVELS
   int rank = -1;        ///< print this rank's program only
   bool verify = false;  ///< prove the schedule too
+  bool waits = false;   ///< show what the processes of this node wait for, instead
 };
 
 /// Parses the command line; the exit status when the tool is to end now.
@@ -40,6 +41,9 @@ topo::Hierarchy hierarchy_of(const nlohmann::json& job);
 
 /// The programs of a schedule over the hierarchy that `levels` says, as text; with the proof's verdict if wanted.
 Result<std::string> schedule_text(const InfoFlags& flags);
+
+/// What the processes of this node that run with strata wait for.
+std::string waits_text(bool as_json);
 
 /// Draws a hierarchy; the error says why the file could not be written.
 Status draw(const std::string& file, const topo::Hierarchy& hierarchy, const std::vector<std::string>& labels);

@@ -65,9 +65,13 @@ std::optional<int> parse(InfoFlags& flags, int count, char** arguments) {
       ->needs(schedule)
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--verify", flags.verify, "prove the schedule too")->needs(schedule);
+  app.add_flag("--waits", flags.waits, "what your processes on this node wait for inside strata, now")
+      ->excludes(svg)
+      ->excludes(levels);
   if (const auto status = parse(app, tool, count, arguments)) return status;
   if (!flags.levels.empty() && flags.schedule.empty() && flags.svg.empty())
     return complain(tool, "--levels needs --schedule or --svg; see strata-info --help", bad_usage);
+  if (flags.waits) return write_out(waits_text(flags.as_json));
   return show_levels(flags);
 }
 

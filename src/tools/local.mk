@@ -12,6 +12,7 @@ if HAVE_JSON
 libstrata_tools_a_SOURCES += \
   src/tools/command_line.cc src/tools/command_line.h \
   src/tools/info.h src/tools/info_facts.cc src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
+  src/tools/info_waits.cc \
   src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc
 if HAVE_PUGIXML
 libstrata_tools_a_SOURCES += src/tools/perf_plot.cc

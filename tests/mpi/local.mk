@@ -34,18 +34,22 @@ mpi_c_sources += \
   tests/mpi/check.c \
   tests/mpi/communicators.c \
   tests/mpi/ends.c \
+  tests/mpi/late.c \
   tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
   tests/mpi/errors.c \
   tests/mpi/threads.c \
   tests/mpi/types.c \
+  tests/mpi/victim.c \
   tests/mpi/wildcard.c
 dist_check_SCRIPTS += \
   tests/mpi/check_test \
   tests/mpi/errors_test \
+  tests/mpi/faults_test \
   tests/mpi/options_test \
   tests/mpi/reproducible_test \
   tests/mpi/start_test \
   tests/mpi/trouble_test \
-  tests/mpi/types_test
+  tests/mpi/types_test \
+  tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { whole, real32, real64, extended, complex32, complex64, complex_extended, half, pair, text };
+enum kind { whole, real32, real64, extended, complex32, complex64, complex_extended, half, pair, text, boolean };
 
 struct named_type {
   const char* name;
@@ -37,6 +37,9 @@ static void put(unsigned char* out, enum kind kind, int bytes, int value, int pl
   case whole:
   case text:
     out[0] = (unsigned char)value; // little-endian
+    break;
+  case boolean: // anything but 0 and 1 is no value of its type
+    out[0] = (unsigned char)(value - 1);
     break;
   case half: {
     static const uint16_t halves[4] = {0, 0x3C00, 0x4000, 0x4200}; // 0 to 3
@@ -76,7 +79,8 @@ static void put(unsigned char* out, enum kind kind, int bytes, int value, int pl
 static int survivable(enum kind kind, MPI_Op operation) {
 #ifdef MPICH_VERSION
   if (kind == half) return 0;
-  return kind == whole || kind == text || (operation != MPI_LAND && operation != MPI_LOR && operation != MPI_LXOR);
+  return kind == whole || kind == boolean || kind == text ||
+         (operation != MPI_LAND && operation != MPI_LOR && operation != MPI_LXOR);
 #else
   (void)kind, (void)operation;
   return 1;
@@ -118,8 +122,8 @@ static void every_pair(MPI_Comm communicator) {
       ROW(MPI_AINT, whole),
       ROW(MPI_OFFSET, whole),
       ROW(MPI_COUNT, whole),
-      ROW(MPI_C_BOOL, whole),
-      ROW(MPI_CXX_BOOL, whole),
+      ROW(MPI_C_BOOL, boolean),
+      ROW(MPI_CXX_BOOL, boolean),
       ROW(MPI_LOGICAL, whole),
       ROW(MPI_INTEGER, whole),
       ROW(MPI_INTEGER1, whole),
@@ -198,9 +202,9 @@ static const char* class_of(double value) {
 // Each row is what rank 0 and the others give. MPI leaves open what the smallest of a number and NaN is.
 static void special(MPI_Comm communicator) {
   const double tiny = DBL_MIN / 8, huge = DBL_MAX, nan = NAN, inf = INFINITY;
-  const double rows[][2] = {{nan, 1},     {1, nan},      {inf, 1},   {inf, -inf},  {-inf, -inf},
-                            {0.0, -0.0},  {-0.0, -0.0},  {0.0, 0.0}, {tiny, tiny}, {tiny, -tiny},
-                            {huge, huge}, {-huge, huge}, {1, -1},    {inf, 0}};
+  const double rows[][2] = {{nan, 1},     {1, nan},     {inf, 1},   {inf, -inf},  {-inf, -inf},
+                            {0.0, -0.0},  {-0.0, -0.0}, {0.0, 0.0}, {tiny, tiny}, {tiny, -tiny},
+                            {huge, huge}, {1, -1},      {inf, 0}};
   const struct named_operation operations[] = {ROW(MPI_SUM, ), ROW(MPI_PROD, ), ROW(MPI_MAX, ), ROW(MPI_MIN, )};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r)
     for (size_t o = 0; o < 4; ++o) {

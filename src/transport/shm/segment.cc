@@ -16,7 +16,7 @@ namespace strata::transport::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::uint32_t layout_version = 1;
+constexpr std::uint32_t layout_version = 2;
 
 /// The address of a segment, sent as bytes between processes of the same build.
 struct Address {
@@ -35,6 +35,20 @@ std::string reason() { return std::strerror(errno); } // NOLINT: the message is 
 
 View::~View() {
   if (mapped_) ::munmap(base_, bytes_);
+}
+
+// The process file system, because the id was found there: it may be another pid namespace's than this process'.
+bool View::has_owner() const {
+  if (owner_ == 0) return true;
+  const int file = ::open(fmt::format("/proc/{}/stat", owner_).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return errno != ENOENT;
+  char text[512] = {};
+  const ssize_t bytes = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  if (bytes <= 0) return errno != ESRCH;
+  // "pid (name) state ...", and the name may hold anything (proc(5)).
+  const char* const state = std::strrchr(text, ')');
+  return state == nullptr || (state[2] != 'Z' && state[2] != 'X');
 }
 
 Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t most_bytes) {
@@ -143,7 +157,7 @@ Result<std::shared_ptr<View>> Segment::map(const std::string& text) {
       ours ? reason() : "another file is there, so the process is on another machine or in another container";
   ::close(descriptor);
   if (mapped == MAP_FAILED) return Error{ErrorKind::unsupported, fmt::format("cannot map {}: {}", path, why)};
-  return std::make_shared<View>(static_cast<std::byte*>(mapped), address.bytes, true);
+  return std::make_shared<View>(static_cast<std::byte*>(mapped), address.bytes, true, address.pid);
 }
 
 } // namespace strata::transport::shm

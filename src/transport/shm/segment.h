@@ -7,6 +7,7 @@
 // process ids prove nothing when pid namespaces differ. Nothing has a name, so nothing stays behind.
 #pragma once
 
+#include "base/activity.h"
 #include "base/result.h"
 
 #include <atomic>
@@ -27,7 +28,11 @@ struct SegmentHeader {
   std::uint32_t version;
   /// The CPU on which the owner was seen last, or -1: a rank that waits yields when it shares that CPU.
   alignas(line_bytes) std::atomic<std::int32_t> cpu;
+  alignas(line_bytes) Activity activity;
 };
+/// Where strata-info finds it in a segment's file.
+inline constexpr std::size_t activity_offset = 2 * line_bytes;
+static_assert(offsetof(SegmentHeader, activity) == activity_offset);
 
 enum class Backing : std::uint8_t {
   memfd, ///< shared with other processes
@@ -37,7 +42,9 @@ enum class Backing : std::uint8_t {
 /// A peer's segment as mapped here; also this process' own.
 class View {
 public:
-  View(std::byte* base, std::size_t bytes, bool mapped) : base_(base), bytes_(bytes), mapped_(mapped) {}
+  /// `owner`: its process id; 0: this process.
+  View(std::byte* base, std::size_t bytes, bool mapped, std::int32_t owner = 0)
+      : base_(base), bytes_(bytes), mapped_(mapped), owner_(owner) {}
   ~View();
   View(const View&) = delete;
   View& operator=(const View&) = delete;
@@ -49,11 +56,14 @@ public:
     return offset <= bytes_ && bytes <= bytes_ - offset;
   }
   std::size_t bytes() const { return bytes_; }
+  /// Whether the process that owns the segment still runs.
+  bool has_owner() const;
 
 private:
   std::byte* base_;
   std::size_t bytes_;
   bool mapped_; // to be unmapped in the end
+  std::int32_t owner_;
 };
 
 class Segment {

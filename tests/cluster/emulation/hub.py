@@ -28,7 +28,7 @@ case $host in
 %s
 *) echo "emulated-cluster: no host '$host' in this cluster" >&2; exit 255 ;;
 esac
-exec nsenter -t $pid -m -u -i -n -p -- env -i %s /bin/sh -c "$*"
+exec nsenter -t $pid -m -u -i -n -p -r -w -- env -i %s /bin/sh -c "$*"
 """
 
 # Open MPI's daemons look for the agent in their node as well, and die silently where there is none.

@@ -82,12 +82,17 @@ def new_pid_namespace():
 def join(pid):
     """Moves this process into the namespaces of process `pid`; the pid namespace holds for its children."""
     namespaces = [(kind, os.open("/proc/%d/ns/%s" % (pid, kind), os.O_RDONLY | os.O_CLOEXEC)) for kind in JOIN_ORDER]
+    root = os.open("/proc/%d/root" % pid, os.O_PATH | os.O_CLOEXEC)
     for kind, descriptor in namespaces:
         result = _libc.setns(descriptor, 0)
         # EINVAL: the user namespace that this process is in already.
         if not (kind == "user" and result < 0 and ctypes.get_errno() == errno.EINVAL):
             _check(result, "cannot join the namespaces of process %d" % pid)
         os.close(descriptor)
+    # To join a mount namespace is to get its own root, which is not the process' where that runs in a chroot.
+    os.chdir(root)
+    os.chroot(".")
+    os.close(root)
 
 
 def report_of_child(body):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What makes a process's namespaces look like a machine of its own: mounts, host name, settings, ip and tc."""
+import errno
 import os
 import socket
 import subprocess
@@ -38,7 +39,7 @@ def set_kernel(name, value):
 
 def become_machine(shape, hostname):
     """Gives this process, alone in new namespaces, the mounts, host name and settings of one machine."""
-    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    _keep_mounts_private()
     _mount_tmpfs("/run", "mode=755")
     os.makedirs(SCRATCH)
     os.chmod(SCRATCH, 0o1777)
@@ -55,6 +56,34 @@ def become_machine(shape, hostname):
     for setting in shape.sysctls:
         name, _, value = setting.partition("=")
         set_kernel(name, value)
+
+
+def _keep_mounts_private():
+    """What is mounted from now on is seen here only."""
+    try:
+        linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        # The root is a folder (chroot), so the mount that holds it cannot be named; what is mounted below can.
+        if _is_root_shared():
+            raise OSError("the root is a folder of a mount that is shared with the rest of the machine (chroot)")
+        for point in _mount_points("/proc/self/mountinfo"):
+            linux.mount("none", point[0], None, linux.MS_PRIVATE)
+
+
+def _mount_points(file):
+    """(folder, optional fields) of each line, proc_pid_mountinfo(5)."""
+    with open(file) as lines:
+        for line in lines:
+            fields = line.split()
+            yield (fields[4].encode().decode("unicode_escape"), fields[6:fields.index("-")])
+
+
+def _is_root_shared():
+    """Whether the machine's own root mount passes mounts on, as far as its first process shows it."""
+    return any(folder == "/" and any(field.startswith("shared:") for field in fields)
+               for folder, fields in _mount_points("/proc/1/mountinfo"))
 
 
 def _mount_tmpfs(folder, options):
