@@ -34,6 +34,7 @@ mpi_c_sources += \
   tests/mpi/check.c \
   tests/mpi/communicators.c \
   tests/mpi/ends.c \
+  tests/mpi/kinds.c \
   tests/mpi/late.c \
   tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
@@ -46,6 +47,7 @@ dist_check_SCRIPTS += \
   tests/mpi/check_test \
   tests/mpi/errors_test \
   tests/mpi/faults_test \
+  tests/mpi/kinds_test \
   tests/mpi/options_test \
   tests/mpi/reproducible_test \
   tests/mpi/start_test \
@@ -53,3 +55,4 @@ dist_check_SCRIPTS += \
   tests/mpi/types_test \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
+EXTRA_DIST += tests/mpi/large.c tests/mpi/sessions.c
