@@ -21,6 +21,18 @@ AC_DEFUN([STRATA_SANITIZERS], [
     CXXFLAGS=$strata_saved_CXXFLAGS
     AC_LANG_POP([C++])
   ])
+  # A C program that is linked with instrumented C++ needs the C++ part of clang's runtime library; gcc has one for both.
+  SANITIZE_C_LIBS=
+  AS_IF([test "$enable_sanitizers" != no], [
+    strata_saved_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS $SANITIZE_FLAGS -fsanitize-link-c++-runtime"
+    strata_saved_LIBS=$LIBS
+    LIBS="-lstdc++ $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM()], [SANITIZE_C_LIBS="-fsanitize-link-c++-runtime -lstdc++"])
+    CFLAGS=$strata_saved_CFLAGS
+    LIBS=$strata_saved_LIBS
+  ])
+  AC_SUBST([SANITIZE_C_LIBS])
   AC_SUBST([SANITIZE_FLAGS])
   AM_CONDITIONAL([SANITIZED], [test "$enable_sanitizers" != no])
   AC_ARG_ENABLE([fuzzers], [AS_HELP_STRING([--enable-fuzzers], [build the fuzz targets; needs clang with libFuzzer])],

@@ -89,19 +89,22 @@ const OptionRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-/// The complaint about STRATA_`name`: with the nearest known name, or where all are listed when none is near.
+/// The complaint about STRATA_`name`: with the nearest known name, or all of them when none is near.
 std::string unknown_option(std::string_view name) {
   const std::string shown = printable(name); // Bounded, and so is the effort of comparing it.
   const OptionRow* nearest = nullptr;
   std::size_t distance = std::numeric_limits<std::size_t>::max();
-  for (const OptionRow& row : option_table())
+  std::string known;
+  for (const OptionRow& row : option_table()) {
     if (const auto found = edit_distance(shown, row.name); found < distance) {
       distance = found;
       nearest = &row;
     }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  }
   if (distance <= std::max<std::size_t>(1, shown.size() / 2))
     return fmt::format("{}{} is not known (is {}{} meant?); it is ignored", prefix, shown, prefix, nearest->name);
-  return fmt::format("{}{} is not known (strata-info lists those that are); it is ignored", prefix, shown);
+  return fmt::format("{}{} is not known (after {}: {}); it is ignored", prefix, shown, prefix, known);
 }
 
 } // namespace

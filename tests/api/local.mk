@@ -8,4 +8,4 @@ tests_api_without_mpi_SOURCES = tests/api/forked.c tests/api/forked.h tests/api/
 tests_api_without_mpi_CPPFLAGS = -I$(top_srcdir)/include -I$(top_srcdir)/tests/api
 tests_api_without_mpi_CFLAGS = -std=c99 -pedantic $(AM_CFLAGS)
 tests_api_without_mpi_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/lib
-tests_api_without_mpi_LDADD = lib/libstrata.so
+tests_api_without_mpi_LDADD = lib/libstrata.so $(SANITIZE_C_LIBS)

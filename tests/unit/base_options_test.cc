@@ -129,7 +129,7 @@ TEST_F(OptionsTest, NamesAllOptionsWhenNoneIsNear) {
   put("STRATA_FROBNICATION", "1");
   read();
   ASSERT_EQ(complaints_.size(), 1u);
-  EXPECT_NE(complaints_[0].find("STRATA_MODE, STRATA_TUNE"), std::string::npos) << complaints_[0];
+  EXPECT_NE(complaints_[0].find("after STRATA_: MODE, TUNE"), std::string::npos) << complaints_[0];
 }
 
 TEST_F(OptionsTest, TakesAnEmptyVariableAsNotSet) {

@@ -49,7 +49,8 @@ void expect_formula(const std::vector<int>& sizes, const Composition& compositio
       const Sent sent = sent_at(program, level);
       EXPECT_EQ(sent.units, 2 * (held / size) * (size - 1)) << describe(mapped, composition) << ", level " << level;
       const bool halving = composition.levels[level].algorithm->name == "recursive_halving";
-      EXPECT_EQ(sent.messages, 2 * (halving ? std::bit_width(static_cast<unsigned>(size)) - 1 : size - 1));
+      const int rounds = halving ? static_cast<int>(std::bit_width(static_cast<unsigned>(size))) - 1 : size - 1;
+      EXPECT_EQ(sent.messages, 2 * rounds);
       held /= size;
     }
   }
