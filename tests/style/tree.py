@@ -6,6 +6,7 @@ import re
 import subprocess
 
 CODE_SUFFIXES = (".cc", ".h", ".c")
+INPUTS = "tests/fuzz/corpus/"  # bytes for the fuzz targets, no sources
 
 
 def source_root():
@@ -18,10 +19,11 @@ def files_of(root):
         try:
             names = subprocess.run(["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z"], check=True,
                                    capture_output=True, text=True).stdout.split("\0")
-            return sorted(name for name in names if name and os.path.isfile(os.path.join(root, name)))
+            return sorted(name for name in names
+                          if name and not name.startswith(INPUTS) and os.path.isfile(os.path.join(root, name)))
         except (OSError, subprocess.CalledProcessError):
             pass  # No git here: look at the files themselves.
-    return sorted(walk(root))
+    return sorted(name for name in walk(root) if not name.startswith(INPUTS))
 
 
 def walk(root):
