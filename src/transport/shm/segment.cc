@@ -37,11 +37,12 @@ View::~View() {
   if (mapped_) ::munmap(base_, bytes_);
 }
 
-// The process file system, because the id was found there: it may be another pid namespace's than this process'.
+// The process file system, because the id was found there: it may be another pid namespace's than this process'. A
+// program may have left it (chroot): then nothing is known.
 bool View::has_owner() const {
   if (owner_ == 0) return true;
   const int file = ::open(fmt::format("/proc/{}/stat", owner_).c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return errno != ENOENT;
+  if (file < 0) return errno != ENOENT || ::access("/proc/self/stat", F_OK) != 0;
   char text[512] = {};
   const ssize_t bytes = ::read(file, text, sizeof text - 1);
   ::close(file);
