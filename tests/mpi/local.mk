@@ -35,6 +35,7 @@ mpi_c_sources += \
   tests/mpi/communicators.c \
   tests/mpi/ends.c \
   tests/mpi/kinds.c \
+  tests/mpi/lasting.c \
   tests/mpi/late.c \
   tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
