@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Four threads call MPI_Allreduce at once, each on a communicator of its own, under MPI_THREAD_MULTIPLE; each also
+// Threads call MPI_Allreduce at once, each on a communicator of its own, under MPI_THREAD_MULTIPLE; each also
 // makes and frees communicators. Prints "threads: N calls are right" from rank 0.
 //
-//     threads [rounds]
+//     threads [rounds] [threads, 4 without]
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { threads = 4, most = 60000 };
+enum { most_threads = 16, most = 60000 };
+
+static int threads = 4;
 
 static int rounds = 50;
 
@@ -56,13 +58,14 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (argc > 1) rounds = atoi(argv[1]);
+  if (argc > 2 && atoi(argv[2]) > 0 && atoi(argv[2]) <= most_threads) threads = atoi(argv[2]);
   if (provided != MPI_THREAD_MULTIPLE) {
     if (rank == 0) puts("threads: not by this MPI library");
     MPI_Finalize();
     return 77;
   }
-  pthread_t handles[threads];
-  struct work works[threads];
+  pthread_t handles[most_threads];
+  struct work works[most_threads];
   for (int i = 0; i < threads; ++i) {
     works[i] = (struct work){.number = i};
     MPI_Comm_dup(MPI_COMM_WORLD, &works[i].communicator);
