@@ -28,12 +28,15 @@ program() {
   fi
 }
 
+# What starts the launcher, for tests that want another user or other mounts.
+launched_by=()
+
 limited_ranks() {
   local ranks=$1
   shift
   case $MPI_FLAVOUR in
-  openmpi) timeout -k 5 "$seconds" "$MPIRUN" --oversubscribe -n "$ranks" "$@" ;;
-  *) timeout -k 5 "$seconds" "$MPIRUN" -n "$ranks" "$@" ;;
+  openmpi) timeout -k 5 "$seconds" "${launched_by[@]}" "$MPIRUN" --oversubscribe -n "$ranks" "$@" ;;
+  *) timeout -k 5 "$seconds" "${launched_by[@]}" "$MPIRUN" -n "$ranks" "$@" ;;
   esac >"$tap_dir/out" 2>"$tap_dir/err" </dev/null
 }
 
