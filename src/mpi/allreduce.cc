@@ -98,6 +98,7 @@ void remember(State& state, const LastCall& known) {
 }
 
 int look_up_and_run(State& state, const Arguments& given) {
+  if (given.count <= 0 && !state.check) return go_native(state, Reason::empty, given);
   CommunicatorRecord* const record =
       state.active.load(std::memory_order_acquire) ? record_of(state, given.communicator) : nullptr;
   if (state.check && record != nullptr && record->eligible) {
