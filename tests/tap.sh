@@ -17,7 +17,8 @@
 # By hand, without make: from the build directory, with the environment that Makefile.am gives.
 : "${STRATA_SOURCE:?run by make check, or set STRATA_SOURCE and STRATA_BUILD}" "${STRATA_BUILD:?}"
 # For the scripts only: the library would call them unknown options.
-export -n STRATA_SOURCE STRATA_BUILD STRATA_SANITIZE_FLAGS STRATA_TEST_SECONDS
+export -n STRATA_SOURCE STRATA_BUILD STRATA_SANITIZE_FLAGS STRATA_TEST_SECONDS STRATA_OTHER_BUILD STRATA_TEST_SEED \
+  STRATA_TEST_LARGE STRATA_FUZZ_SECONDS
 
 tap_number=0
 tap_failed=0
