@@ -32,17 +32,15 @@ public:
   }
   Line& operator<<(std::int32_t number) { return *this << static_cast<std::uint64_t>(std::max(number, 0)); }
 
+  std::size_t used() const { return used_; }
+
 private:
   char* text_;
   std::size_t room_;
   std::size_t used_ = 0;
 };
 
-} // namespace
-
-void describe(const Activity& activity, char* text, std::size_t room) {
-  const int kept = errno;
-  Line line(text, room);
+void describe(const Activity& activity, Line& line) {
   if (activity.waiting.load(std::memory_order_acquire) == 0) {
     line << "does not wait in strata";
     return;
@@ -60,7 +58,25 @@ void describe(const Activity& activity, char* text, std::size_t room) {
   for (std::int32_t i = 0; i < std::min(count, most); ++i)
     line << (i == 0 ? "" : ", ") << activity.awaited[static_cast<std::size_t>(i)].load();
   if (count > most) line << " and " << count - most << " more";
+}
+
+} // namespace
+
+void describe(const Activity& activity, char* text, std::size_t room) {
+  const int kept = errno;
+  Line line(text, room);
+  describe(activity, line);
   errno = kept;
+}
+
+std::size_t describe_line(const Activity& activity, char* text, std::size_t room) {
+  const int kept = errno;
+  Line line(text, room - 1); // the end fits in any case
+  line << "strata: rank " << activity.world_rank.load() << " ";
+  describe(activity, line);
+  text[line.used()] = '\n';
+  errno = kept;
+  return line.used() + 1;
 }
 
 } // namespace strata

@@ -30,6 +30,8 @@ struct Activity {
 ///   `does not wait in strata`
 /// Cut to `room`, always terminated. Async-signal-safe; the caller's errno is kept.
 void describe(const Activity& activity, char* text, std::size_t room);
+/// The same as a whole line of the log, with the rank and its end; the bytes of it. Async-signal-safe.
+std::size_t describe_line(const Activity& activity, char* text, std::size_t room);
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler reads these");
 

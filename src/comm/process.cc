@@ -35,7 +35,9 @@ Process::Process(Options options, transport::shm::Backing backing, std::vector<T
       facts_(topo::local_facts(options_)), scratch_(options_.scratch) {}
 
 Process::~Process() {
-  if (shared_memory_) shared_memory_->segment().keep_pages();
+  if (!shared_memory_) return;
+  shared_memory_->segment().keep_pages();
+  shared_memory_->segment().view().header().has_left.store(1, std::memory_order_release);
 }
 
 transport::shm::ShmTransport* Process::shared_memory(std::string* why_not) {

@@ -3,36 +3,19 @@
 
 #include "mpi/state.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 namespace strata::mpi {
 namespace {
 
 extern "C" void strata_mpi_write_activity(int) {
   const int kept = errno;
-  const Activity* const activity = state().dumped.load(std::memory_order_acquire);
-  if (activity != nullptr) {
-    // All of it with one write, so that lines of several ranks do not mix; nothing here allocates or locks.
-    char line[600] = "strata: rank ";
-    char digits[16];
-    std::size_t used = std::strlen(line);
-    std::size_t count = 0;
-    auto rank = static_cast<unsigned>(activity->world_rank.load());
-    do
-      digits[count++] = static_cast<char>('0' + rank % 10);
-    while ((rank /= 10) != 0);
-    while (count > 0)
-      line[used++] = digits[--count];
-    line[used++] = ' ';
-    describe(*activity, line + used, sizeof line - used - 1);
-    used = std::strlen(line);
-    line[used++] = '\n';
-    (void)!::write(STDERR_FILENO, line, used);
+  if (const Activity* const activity = state().dumped.load(std::memory_order_acquire)) {
+    char line[600]; // written at once, so that lines of several ranks do not mix
+    (void)!::write(STDERR_FILENO, line, describe_line(*activity, line, sizeof line));
   }
   errno = kept;
 }

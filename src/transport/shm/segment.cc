@@ -40,7 +40,7 @@ View::~View() {
 // The process file system, because the id was found there: it may be another pid namespace's than this process'. A
 // program may have left it (chroot): then nothing is known.
 bool View::has_owner() const {
-  if (owner_ == 0) return true;
+  if (owner_ == 0 || header().has_left.load(std::memory_order_acquire) != 0) return true;
   const int file = ::open(fmt::format("/proc/{}/stat", owner_).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno != ENOENT || ::access("/proc/self/stat", F_OK) != 0;
   char text[512] = {};
@@ -87,6 +87,7 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
   auto* header = new (base) SegmentHeader;
   header->nonce = address.nonce;
   header->version = layout_version;
+  header->has_left.store(0, std::memory_order_relaxed);
   header->cpu.store(-1, std::memory_order_release);
   segment->address_.assign(reinterpret_cast<const char*>(&address), sizeof address);
   segment->free_[page_bytes] = bytes - page_bytes;

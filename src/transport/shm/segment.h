@@ -28,11 +28,10 @@ struct SegmentHeader {
   std::uint32_t version;
   /// The CPU on which the owner was seen last, or -1: a rank that waits yields when it shares that CPU.
   alignas(line_bytes) std::atomic<std::int32_t> cpu;
+  /// 1 when the owner has left in good order: that it has ended then is no trouble.
+  std::atomic<std::int32_t> has_left;
   alignas(line_bytes) Activity activity;
 };
-/// Where strata-info finds it in a segment's file.
-inline constexpr std::size_t activity_offset = 2 * line_bytes;
-static_assert(offsetof(SegmentHeader, activity) == activity_offset);
 
 enum class Backing : std::uint8_t {
   memfd, ///< shared with other processes
@@ -56,7 +55,7 @@ public:
     return offset <= bytes_ && bytes <= bytes_ - offset;
   }
   std::size_t bytes() const { return bytes_; }
-  /// Whether the process that owns the segment still runs.
+  /// Whether the process that owns the segment still runs, or has left in good order.
   bool has_owner() const;
 
 private:
