@@ -62,11 +62,33 @@ bool Handshake::complete(Options& options) {
   if (rank_ != 0) return ask_rank_0(options);
   const int seconds = static_cast<int>(options.start_seconds);
   hear_all(seconds);
-  const Verdict verdict{mine_.options, judge(seconds) ? std::uint64_t{1} : 0};
+  const bool all_here = judge(seconds) && confirm();
+  tell({mine_.options, all_here ? std::uint64_t{1} : 0});
+  return all_here;
+}
+
+/// On rank 0: to all that said hello; others wait for no answer.
+void Handshake::tell(const Verdict& verdict) {
   for (int rank = 1; rank < ranks_; ++rank)
-    if (pending_[static_cast<std::size_t>(rank)] == MPI_REQUEST_NULL) // others wait for no answer
+    if (pending_[static_cast<std::size_t>(rank)] == MPI_REQUEST_NULL &&
+        std::find(gone_.begin(), gone_.end(), rank) == gone_.end())
       PMPI_Send(&verdict, sizeof verdict, MPI_BYTE, rank, tag_, MPI_COMM_WORLD);
-  return verdict.all_here != 0;
+}
+
+/// On rank 0, when all have said hello: whether none has given up in the meantime. Each has answered or will at once.
+bool Handshake::confirm() {
+  tell({mine_.options, asked});
+  for (int rank = 1; rank < ranks_; ++rank) {
+    std::uint64_t waits = 0;
+    PMPI_Recv(&waits, sizeof waits, MPI_BYTE, rank, tag_, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (waits == 0) gone_.push_back(rank);
+  }
+  if (!gone_.empty())
+    complaints_.push_back(
+        fmt::format("{} of {} gave up before rank 0 was ready (STRATA_START_SECONDS); all calls go to "
+                    "the MPI library",
+                    ranks_text(gone_), ranks_));
+  return gone_.empty();
 }
 
 /// On rank 0. Receives that stay open swallow a hello that comes too late, so that the program never sees it.
@@ -123,23 +145,31 @@ void Handshake::compare_options() {
 
 bool Handshake::ask_rank_0(Options& options) {
   const int seconds = static_cast<int>(options.start_seconds) + slack_seconds;
-  Verdict verdict{};
-  MPI_Request requests[2];
-  PMPI_Irecv(&verdict, sizeof verdict, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &requests[0]);
-  PMPI_Isend(&mine_, sizeof mine_, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &requests[1]);
+  MPI_Request hello = MPI_REQUEST_NULL;
+  pending_.assign(1, MPI_REQUEST_NULL);
+  PMPI_Irecv(&verdict_, sizeof verdict_, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &pending_[0]);
+  PMPI_Isend(&mine_, sizeof mine_, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &hello);
   const auto end = Clock::now() + std::chrono::seconds(seconds);
-  int both = 0;
-  for (; both == 0 && Clock::now() <= end; ::sched_yield())
-    PMPI_Testall(2, requests, &both, MPI_STATUSES_IGNORE);
-  if (both == 0) {
-    PMPI_Cancel(&requests[0]);
-    PMPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-    PMPI_Request_free(&requests[1]);
+  int answered = 0;
+  for (; answered == 0 && Clock::now() <= end; ::sched_yield())
+    PMPI_Test(&pending_[0], &answered, MPI_STATUS_IGNORE);
+  PMPI_Request_free(&hello); // short, so it needs nobody; its buffer lives on
+  const std::uint64_t waits = answered != 0 ? 1 : 0;
+  if (answered == 0) {
+    // The receive stays open, so that the program never sees an answer that comes after all.
+    MPI_Request refusal = MPI_REQUEST_NULL;
+    PMPI_Isend(&waits, sizeof waits, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &refusal);
+    PMPI_Request_free(&refusal);
     complaints_.push_back(fmt::format("rank 0 did not answer rank {} of {} within {} s: {}; all calls go to the MPI "
                                       "library",
                                       rank_, ranks_, seconds, likely_reasons));
     return false;
   }
+  if (verdict_.all_here == asked) {
+    PMPI_Send(&waits, sizeof waits, MPI_BYTE, 0, tag_, MPI_COMM_WORLD);
+    PMPI_Recv(&verdict_, sizeof verdict_, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  const Verdict& verdict = verdict_;
   options.context_calls = verdict.options.context_calls;
   options.reproducible = verdict.options.reproducible != 0;
   options.check = verdict.options.check != 0;

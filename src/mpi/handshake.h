@@ -2,9 +2,10 @@
 // Whether all ranks of MPI_COMM_WORLD run with strata, found at MPI_Init, before the first collective call of ours: one
 // that a rank without strata does not enter would never end.
 //
-// Every rank says hello to rank 0, which answers all who did. The messages are of MPI_COMM_WORLD with the highest tag
-// there is, and go from a rank with strata to rank 0 and back, never to another: only a rank 0 without strata that
-// receives from any rank with any tag could ever see one.
+// Every rank says hello to rank 0, which asks all of them, once they are complete, whether they still wait; a rank that
+// has given up has said no already. So all ranks come to one decision. The messages are of MPI_COMM_WORLD with the
+// highest tag there is, and go from a rank with strata to rank 0 and back, never to another: only a rank 0 without
+// strata that receives from any rank with any tag could ever see one.
 #pragma once
 
 #include "base/options.h"
@@ -39,6 +40,7 @@ private:
     std::uint64_t context_calls;
     std::uint8_t reproducible, check, unused[6];
   };
+  /// Its first message, so its size stays the same in all versions: a longer one would be an error in rank 0.
   struct Hello {
     Early options;
     char version[24];
@@ -47,16 +49,21 @@ private:
     Early options;
     std::uint64_t all_here;
   };
+  static constexpr std::uint64_t asked = 2; ///< all_here of the question
 
   bool ask_rank_0(Options& options);
   void hear_all(int seconds);
   bool judge(int seconds);
+  bool confirm();
+  void tell(const Verdict& verdict);
   void compare_options();
 
   int rank_, ranks_, tag_ = 0;
   Hello mine_{};
+  Verdict verdict_{};         ///< also where an answer goes that comes after this rank has given up
   std::vector<Hello> hellos_; ///< on rank 0, by rank
   std::vector<MPI_Request> pending_;
+  std::vector<int> gone_; ///< on rank 0: gave up before it asked
   std::vector<std::string> complaints_;
 };
 
