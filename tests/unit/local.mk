@@ -27,6 +27,7 @@ unit_tests_SOURCES += \
   tests/unit/main.cc \
   tests/unit/memory_model.h \
   tests/unit/messages.h \
+  tests/unit/network_model.h \
   tests/unit/plan_world.h \
   tests/unit/sched_builder_test.cc \
   tests/unit/sched_schedule_test.cc \
@@ -36,6 +37,7 @@ unit_tests_SOURCES += \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/transport_message_test.cc \
+  tests/unit/tune_probe_test.cc \
   tests/unit/tune_trial_test.cc \
   tests/unit/type_test.cc \
   tests/unit/vectors.h \

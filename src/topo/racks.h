@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Racks: groups of nodes behind an uplink that they share, found in what pairs of nodes sent each other, many pairs at
+// once. One pair at a time cannot see an uplink that is faster than a node's NIC.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace strata::topo {
+
+/// What node `to` received from node `from` while, in the same round, other pairs did the same.
+struct TransferRate {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  std::int32_t round = 0;
+  double bytes_per_second = 0;
+};
+
+/// Racks are numbered by their lowest node.
+struct Racks {
+  std::vector<std::int32_t> rack_of; ///< by node
+  std::int32_t racks = 1;            ///< 1: none were found
+  double node_rate = 0;              ///< bytes per second that a node sends or receives at best: the median over nodes
+  double uplink = 0;                 ///< bytes per second out of a rack; 0: no racks
+  double inside = 1;                 ///< mean rate of pairs of one rack, relative to what their nodes can do at best
+  double across = 1;                 ///< the same of pairs of different racks; no racks: of all pairs
+  std::vector<std::int32_t> slow;    ///< nodes whose best is below half of the median
+};
+
+/// Racks that explain the rates, or none: two racks of two nodes at least, and pairs across them clearly slower than
+/// those inside. Nodes whose every rate is low are slow nodes, not racks. Deterministic. O(nodes^2) memory.
+Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates);
+
+} // namespace strata::topo

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+namespace strata::tune {
+namespace {
+
+/// Seconds that the pairs of the first round send; later rounds by the rate that was seen.
+constexpr double first_sending = 0.025;
+constexpr double least_sending = 0.004, most_sending = 0.08;
+/// What a pair is to send in a round: more than what switches and shapers let pass at first (256 KiB are usual).
+constexpr double bytes_per_round = 3e6;
+/// Before a round has been seen.
+constexpr double first_price = 3 * first_sending;
+constexpr std::int32_t most_passes = 6;
+
+/// A pair's mean relative rate that tells that its nodes are surely in one rack, or in two.
+constexpr double surely_inside = 0.88, surely_across = 0.55;
+
+std::int32_t rounds_of_a_pass(std::int32_t nodes) {
+  const std::int32_t whole = nodes % 2 == 0 ? nodes - 1 : nodes;
+  // Racks show in a sample of the pairs: their nodes are joined by the pairs that were seen.
+  const auto sample = static_cast<std::int32_t>(8 * std::ceil(std::log2(std::max(2, nodes))));
+  return std::min(whole, sample);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// The same on every machine, unlike std::shuffle.
+std::vector<std::int32_t> order_of_pass(std::int32_t nodes, std::int32_t pass) {
+  std::vector<std::int32_t> order(static_cast<std::size_t>(nodes));
+  std::iota(order.begin(), order.end(), 0);
+  if (pass == 0) return order;
+  std::minstd_rand random(static_cast<std::minstd_rand::result_type>(pass));
+  for (std::size_t last = order.size() - 1; last > 0; --last)
+    std::swap(order[last], order[random() % (last + 1)]);
+  return order;
+}
+
+} // namespace
+
+Probe::Probe(std::int32_t nodes, double share)
+    : nodes_(nodes), share_(share), price_(first_price), sending_seconds_(first_sending),
+      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0) {
+  racks_.rack_of.assign(static_cast<std::size_t>(std::max(nodes, 0)), 0);
+  finished_ = nodes < 2;
+}
+
+// The circle method: one place stays, the others turn by one each round; places face each other across the circle.
+std::vector<std::int32_t> Probe::partners() const {
+  const std::int32_t rounds = rounds_of_a_pass(nodes_);
+  const std::vector<std::int32_t> order = order_of_pass(nodes_, round_ / rounds);
+  const std::int32_t places = nodes_ + nodes_ % 2; // the place without a node idles whoever faces it
+  const std::int32_t turn = round_ % rounds;
+  const auto node_at = [&](std::int32_t place) {
+    const std::int32_t turned = place == 0 ? 0 : 1 + (place - 1 + turn) % (places - 1);
+    return turned < nodes_ ? order[static_cast<std::size_t>(turned)] : -1;
+  };
+  std::vector<std::int32_t> partner(static_cast<std::size_t>(nodes_), -1);
+  for (std::int32_t place = 0; place < places / 2; ++place) {
+    const std::int32_t a = node_at(place), b = node_at(places - 1 - place);
+    if (a < 0 || b < 0) continue;
+    partner[static_cast<std::size_t>(a)] = b;
+    partner[static_cast<std::size_t>(b)] = a;
+  }
+  return partner;
+}
+
+void Probe::settle(std::span<const Observation> by_node) {
+  const std::vector<std::int32_t> partner = partners();
+  double elapsed = 0;
+  for (std::size_t node = 0; node < by_node.size(); ++node) {
+    const Observation& seen = by_node[node];
+    elapsed = std::max(elapsed, seen.elapsed);
+    if (seen.failed != 0) failed_ = true;
+    if (partner[node] < 0) continue;
+    if (seen.received > 0) rates_.push_back({partner[node], static_cast<std::int32_t>(node), round_, seen.received});
+    most_received_[node] = std::max(most_received_[node], seen.received);
+    if (seen.latency > 0) latencies_.push_back(seen.latency);
+  }
+  spent_ += elapsed;
+  earned_ -= elapsed;
+  price_ = elapsed;
+  ++round_;
+  if (failed_) {
+    finished_ = true;
+    return;
+  }
+  if (const double rate = median(most_received_); rate > 0)
+    sending_seconds_ = std::clamp(bytes_per_round / rate, least_sending, most_sending);
+  if (round_ % rounds_of_a_pass(nodes_) == 0) conclude_pass();
+}
+
+void Probe::conclude_pass() {
+  const std::vector<std::int32_t> before = std::exchange(racks_, topo::racks_of(nodes_, rates_)).rack_of;
+  const bool last = round_ >= most_passes * rounds_of_a_pass(nodes_);
+  const bool clear = racks_.inside > surely_inside && (racks_.racks == 1 || racks_.across < surely_across);
+  const bool stable = round_ > rounds_of_a_pass(nodes_) && before == racks_.rack_of;
+  // With fewer than four nodes there are no two racks of two.
+  finished_ = last || nodes_ < 4 || (clear && stable);
+}
+
+double Probe::latency() const { return median(latencies_); }
+
+} // namespace strata::tune

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A probe of the links between nodes: which pairs of nodes exchange data in which round, when a round is paid for, and
+// what the rounds have told. It sends nothing itself; every rank keeps an equal one, so that all decide alike.
+//
+// A round is a perfect matching: each node exchanges with one other, both ways, all pairs at once. The rounds of one
+// pass are those of a round-robin tournament (the circle method), so a pass sees each pair once, in n - 1 rounds; the
+// next pass has the nodes in another order, so that a pair meets other company. After each pass the racks are looked
+// for (topo::racks_of), and when they are clear, and the same as one pass before, the probe is over. PLink (Luo et al.,
+// MLSys 2020, section 3) probes pairs one by one and so cannot see a shared uplink.
+//
+// Its time is earned: a fixed share of the time that calls have taken.
+#pragma once
+
+#include "topo/racks.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace strata::tune {
+
+class Probe {
+public:
+  /// What one node saw in a round.
+  struct Observation {
+    double received = 0; ///< bytes per second from its partner; 0: it had none
+    double latency = 0;  ///< seconds, one way; 0: not measured
+    double elapsed = 0;  ///< seconds that the round took there
+    double failed = 0;   ///< not 0: it could not exchange; then the probe ends without a result
+  };
+
+  /// `share` of the time that calls take may be spent; 0: never.
+  Probe(std::int32_t nodes, double share);
+
+  /// A call has taken this long, by a number that all ranks have agreed on.
+  void earn(double seconds) { earned_ += share_ * seconds; }
+  /// Whether a round is left and paid for.
+  bool due() const { return !finished_ && share_ > 0 && earned_ >= price_; }
+  bool finished() const { return finished_; }
+
+  /// The partners of the next round, by node; -1: none.
+  std::vector<std::int32_t> partners() const;
+  /// Seconds that its pairs send.
+  double sending_seconds() const { return sending_seconds_; }
+  /// Seconds within which a round is over, if nothing is broken.
+  double patience() const { return 10 + 20 * sending_seconds_; }
+
+  /// Ends a round with what its nodes saw, equal on all ranks.
+  void settle(std::span<const Observation> by_node);
+
+  /// After finished(): what was found. `racks().racks` is 1 where there are none.
+  const topo::Racks& racks() const { return racks_; }
+  /// Seconds of an empty message from node to node, the median; 0: not measured.
+  double latency() const;
+  bool failed() const { return failed_; }
+  std::int32_t rounds() const { return round_; }
+  double spent() const { return spent_; }
+
+private:
+  void conclude_pass();
+
+  std::int32_t nodes_;
+  double share_;
+  double earned_ = 0, spent_ = 0;
+  double price_;
+  double sending_seconds_;
+  std::vector<double> most_received_; ///< by node
+  std::int32_t round_ = 0;
+  std::vector<topo::TransferRate> rates_;
+  std::vector<double> latencies_;
+  topo::Racks racks_;
+  bool finished_ = false, failed_ = false;
+};
+
+} // namespace strata::tune

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rates of transfers that share NICs and uplinks, computed: max-min fair (Bertsekas and Gallager, Data Networks,
+// section 6.5.2), with noise.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace strata {
+
+class NetworkModel {
+public:
+  NetworkModel(std::int32_t nodes, double nic, double noise, unsigned seed)
+      : nic_(static_cast<std::size_t>(nodes), nic), rack_of_(static_cast<std::size_t>(nodes), 0), noise_(noise),
+        random_(seed) {}
+
+  std::int32_t nodes() const { return static_cast<std::int32_t>(nic_.size()); }
+  const std::vector<std::int32_t>& rack_of() const { return rack_of_; }
+
+  /// Equal racks of random nodes, numbered by their lowest node.
+  void put_into_racks(std::int32_t racks, double uplink) {
+    for (std::size_t node = 0; node < rack_of_.size(); ++node)
+      rack_of_[node] = static_cast<std::int32_t>(node) % racks;
+    std::shuffle(rack_of_.begin(), rack_of_.end(), random_);
+    std::vector<std::int32_t> number(static_cast<std::size_t>(racks), -1);
+    std::int32_t next = 0;
+    for (std::int32_t& rack : rack_of_) {
+      std::int32_t& known = number[static_cast<std::size_t>(rack)];
+      if (known < 0) known = next++;
+      rack = known;
+    }
+    uplink_ = uplink;
+  }
+  void slow_down(std::size_t node, double factor) { nic_[node] *= factor; }
+
+  /// What each node receives while all exchange with their partners both ways.
+  std::vector<double> exchange(const std::vector<std::int32_t>& partners) {
+    std::vector<double> rates(partners.size(), 0);
+    std::vector<bool> open(partners.size());
+    for (std::size_t to = 0; to < partners.size(); ++to)
+      open[to] = partners[to] >= 0;
+    while (std::find(open.begin(), open.end(), true) != open.end())
+      fill(partners, rates, open);
+    std::normal_distribution<double> noise(0, noise_);
+    for (double& rate : rates)
+      rate *= std::clamp(1 - std::abs(noise(random_)), 0.3, 1.0);
+    return rates;
+  }
+
+private:
+  bool crosses(std::size_t a, std::size_t b) const { return uplink_ > 0 && rack_of_[a] != rack_of_[b]; }
+
+  // Raises all open transfers by what the tightest link allows, and closes those that go over it.
+  void fill(const std::vector<std::int32_t>& partners, std::vector<double>& rates, std::vector<bool>& open) const {
+    const std::size_t racks = rack_of_.size();
+    std::vector<double> out(racks, uplink_), in(racks, uplink_);
+    std::vector<int> open_out(racks, 0), open_in(racks, 0);
+    const auto each = [&](auto&& visit) {
+      for (std::size_t to = 0; to < partners.size(); ++to)
+        if (partners[to] >= 0) visit(static_cast<std::size_t>(partners[to]), to);
+    };
+    each([&](std::size_t from, std::size_t to) {
+      if (!crosses(from, to)) return;
+      const auto a = static_cast<std::size_t>(rack_of_[from]), b = static_cast<std::size_t>(rack_of_[to]);
+      out[a] -= rates[to];
+      in[b] -= rates[to];
+      open_out[a] += open[to];
+      open_in[b] += open[to];
+    });
+    double step = 1e18;
+    const auto room = [&](std::size_t from, std::size_t to) {
+      double most = std::min(nic_[from], nic_[to]) - rates[to];
+      if (!crosses(from, to)) return most;
+      const auto a = static_cast<std::size_t>(rack_of_[from]), b = static_cast<std::size_t>(rack_of_[to]);
+      return std::min({most, out[a] / open_out[a], in[b] / open_in[b]});
+    };
+    each([&](std::size_t from, std::size_t to) {
+      if (open[to]) step = std::min(step, room(from, to));
+    });
+    std::vector<bool> full(open.size(), false);
+    each([&](std::size_t from, std::size_t to) { full[to] = open[to] && room(from, to) <= step * (1 + 1e-9) + 1e-3; });
+    for (std::size_t to = 0; to < open.size(); ++to) {
+      if (open[to]) rates[to] += step;
+      if (full[to]) open[to] = false;
+    }
+  }
+
+  std::vector<double> nic_;
+  std::vector<std::int32_t> rack_of_;
+  double uplink_ = 0;
+  double noise_;
+  std::mt19937 random_;
+};
+
+} // namespace strata
