@@ -47,6 +47,9 @@ std::span<const OptionRow> option_table() {
       choice<&Options::tune, tunes>(
           "TUNE", "online: the first calls of a size try the best few ways, the fastest stays; model: by prediction.",
           Scope::agreed),
+      number<&Options::probe, 1, 50, Zero::allowed>(
+          "PROBE", "Percent of the time of calls between nodes that measuring the links may take; 0 never measures.",
+          Scope::agreed),
       switches<log_topics>("LOG", "What is logged to standard error; choice: what runs, why, and the runners-up.",
                            Scope::local),
       flag<&Options::statistics>("STATS", "1 prints a table of calls, bytes and reasons at MPI_Finalize.",

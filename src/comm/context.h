@@ -9,6 +9,7 @@
 #include "engine/plan.h"
 #include "transport/shm/parity_board.h"
 #include "tune/choice.h"
+#include "tune/probe.h"
 #include "tune/trial.h"
 
 #include <array>
@@ -91,6 +92,7 @@ private:
     kernel::Stores stores;
     std::string name;
     Tally tally;
+    double seconds = 0; ///< of a call, as all ranks agreed or predicted alike
   };
   /// The ways between which the first calls of a size class decide.
   struct Probation {
@@ -107,6 +109,7 @@ private:
   struct MadePlan {
     std::string name; ///< of the candidate: equal candidates share a plan
     std::unique_ptr<engine::Plan> plan;
+    std::vector<std::string> level_names; ///< of its hierarchy
   };
 
   Context(Process& process, std::unique_ptr<Bootstrap> bootstrap);
@@ -136,6 +139,14 @@ private:
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
   void log_trial(const Probation& probation, std::size_t bytes);
+
+  // context_probe.cc
+  void prepare_probe();
+  std::vector<std::int32_t> first_ranks() const;
+  void probe_links();
+  void adopt_probe();
+  void decide_anew();
+  void log_probe(const tune::Probe& probe) const;
 
   // context_run.cc
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
@@ -176,6 +187,7 @@ private:
   std::vector<std::uint8_t> route_;
 
   tune::Situation situation_;
+  std::unique_ptr<tune::Probe> probe_; ///< null: nothing to measure, or not any more
   std::array<Decision, tune::size_classes> decisions_;
   std::unique_ptr<transport::shm::ParityBoard> board_;
   bool board_failed_ = false;

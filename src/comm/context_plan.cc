@@ -88,7 +88,7 @@ Status Context::make_board() {
 }
 
 Result<std::unique_ptr<engine::Plan>> Context::prepare_plan(const tune::Candidate& candidate) {
-  const hier::AllReduce schedule(situation_.job.hierarchy, candidate.composition);
+  const hier::AllReduce schedule(situation_.job_of(candidate).hierarchy, candidate.composition);
   engine::PlanShape shape;
   shape.number = next_plan_;
   shape.slice_bytes = candidate.slice_bytes;
@@ -141,7 +141,9 @@ Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
   if (prepared) connected = (*plan)->connect(announced);
   if (prepared && connected) connected = reach_peers(**plan);
   const bool works = all_agree(prepared && connected);
-  plans_.push_back({name, nullptr});
+  plans_.push_back({name, nullptr, {}});
+  for (const topo::Level& level : situation_.job_of(candidate).hierarchy.levels)
+    plans_.back().level_names.push_back(level.name);
   if (!works)
     return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
   plans_.back().plan = std::move(*plan);
@@ -159,6 +161,7 @@ Status Context::prepare_board() {
 Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   Way way;
   way.name = candidate.name();
+  way.seconds = candidate.seconds;
   if (candidate.kind == tune::Candidate::Kind::native) {
     way.path = Path::native;
   } else if (candidate.kind == tune::Candidate::Kind::board) {

@@ -135,12 +135,14 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
   if (way.path == Path::board) return run_on_board(call, way, bytes);
   ++way.tally.calls;
   way.tally.bytes += bytes;
+  if (probe_) probe_->earn(way.seconds);
   if (way.path == Path::native) return Outcome::native;
   if (way.path == Path::lost) return Outcome::peer_lost;
   return run_plan(call, way) ? Outcome::done : give_up();
 }
 
 Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
+  if (probe_ && probe_->due()) probe_links();
   if (decision.way.path != Path::undecided) return run(call, decision.way, bytes);
   if (!decision.trial) decide(decision, bytes);
   return decision.trial ? try_a_way(call, decision, bytes) : run(call, decision.way, bytes);
@@ -184,9 +186,9 @@ Statistics Context::statistics() const {
       const transport::Traffic traffic = made.plan->traffic(link);
       if (traffic.messages > 0) sum.sent_by_transport[link_names_[link]] += {traffic.messages, traffic.bytes};
     }
-    for (std::size_t level = 0; level < hierarchy().levels.size() && level < engine::Plan::most_levels; ++level) {
+    for (std::size_t level = 0; level < made.level_names.size() && level < engine::Plan::most_levels; ++level) {
       const transport::Traffic traffic = made.plan->level_traffic(level);
-      if (traffic.messages > 0) sum.sent_by_level[hierarchy().levels[level].name] += {traffic.messages, traffic.bytes};
+      if (traffic.messages > 0) sum.sent_by_level[made.level_names[level]] += {traffic.messages, traffic.bytes};
     }
   }
   return sum;

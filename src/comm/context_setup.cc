@@ -260,6 +260,7 @@ Status Context::settle_hierarchy() {
   situation_.parameters = tune::default_parameters();
   situation_.board_possible = neighbours_ != nullptr && situation_.job.nodes == 1;
   situation_.native_possible = bootstrap_->has_native() && !options_.reproducible;
+  prepare_probe();
   return ok();
 }
 

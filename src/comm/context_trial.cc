@@ -82,7 +82,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   }
   if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
-  if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, {}, "native", {}});
+  if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, {}, "native", {}, 0});
   return ways;
 }
 
@@ -112,6 +112,8 @@ void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
   if (!trial.trial.settle(all)) return;
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
+  for (std::size_t way = 0; way < trial.ways.size(); ++way)
+    trial.ways[way].seconds = trial.trial.agreed_times()[way];
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
   decision.trial.reset();

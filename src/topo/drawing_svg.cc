@@ -40,6 +40,7 @@ const char* colour_of(LinkKind link) {
     return "#d8efd3";
   case LinkKind::shared_memory:
     return "#d6e6f5";
+  case LinkKind::uplink:
   case LinkKind::network:
     return "#f6e3cf";
   }

@@ -60,6 +60,8 @@ const char* to_text(LinkKind link) {
     return "shared memory";
   case LinkKind::network:
     return "network";
+  case LinkKind::uplink:
+    return "shared uplink";
   }
   return "?";
 }
@@ -90,6 +92,25 @@ Hierarchy flat_hierarchy(std::span<const RankFacts> facts) {
   all.link = link_within(all, facts);
   hierarchy.levels.push_back(std::move(all));
   return hierarchy;
+}
+
+Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> facts,
+                     std::span<const std::int32_t> rack_of) {
+  if (hierarchy.levels.empty() || hierarchy.levels.back().link != LinkKind::network) return hierarchy;
+  std::vector<std::int64_t> keys;
+  for (const RankFacts& fact : facts)
+    keys.push_back(rack_of[static_cast<std::size_t>(fact.memory_group)]);
+  Level racks = level_of("rack", keys);
+  racks.link = LinkKind::network;
+  Hierarchy changed = hierarchy;
+  Level& outermost = changed.levels.back();
+  const Level* below = changed.levels.size() > 1 ? &changed.levels[changed.levels.size() - 2] : nullptr;
+  const std::int32_t units = below != nullptr ? below->groups : hierarchy.ranks;
+  if (racks.groups == 1 || racks.groups == units || (below != nullptr && first_divided(*below, racks) >= 0))
+    return hierarchy;
+  outermost.link = LinkKind::uplink;
+  changed.levels.insert(changed.levels.end() - 1, std::move(racks));
+  return changed;
 }
 
 namespace {

@@ -12,9 +12,14 @@
 namespace strata::topo {
 
 /// What joins the members of a group; the cost model has parameters per kind.
-enum class LinkKind : std::uint8_t { shared_cache, shared_memory, network };
+enum class LinkKind : std::uint8_t {
+  shared_cache,
+  shared_memory,
+  network,
+  uplink ///< between groups of nodes that each share one way out
+};
 
-/// "shared cache", "shared memory", "network".
+/// "shared cache", "shared memory", "network", "shared uplink".
 const char* to_text(LinkKind link);
 
 /// Partition of all ranks into groups. Groups are numbered by their lowest rank, ascending.
@@ -62,6 +67,11 @@ Hierarchy flat_hierarchy(std::span<const RankFacts> facts);
 /// ranks of each of its groups share by `facts`: a cache, memory, or nothing (network).
 /// \return an Error that names the offending part and what is allowed.
 Result<Hierarchy> hierarchy_by_hand(const std::string& text, std::span<const RankFacts> facts);
+
+/// The hierarchy with a level "rack" below its outermost one, whose link is then a shared uplink. `rack_of` is by
+/// memory group; racks are unions of memory groups. Unchanged where that level would join nothing, or everything.
+Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> facts,
+                     std::span<const std::int32_t> rack_of);
 
 /// Checks the invariants above; the error says which is broken.
 Status check(const Hierarchy& hierarchy);

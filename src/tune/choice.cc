@@ -13,10 +13,9 @@ namespace {
 constexpr std::size_t smallest_slice = 4096;
 
 /// Slice sizes worth trying, for a composition.
-std::vector<std::size_t> slice_sizes(const Situation& situation, const hier::Composition& composition,
-                                     std::uint64_t forced) {
+std::vector<std::size_t> slice_sizes(const Situation& situation, const JobShape& job,
+                                     const hier::Composition& composition, std::uint64_t forced) {
   if (forced != 0) return {static_cast<std::size_t>(forced)};
-  const JobShape& job = situation.job;
   if (job.nodes > 1) {
     // Wire messages of the best size: a slice is cut by the members of every level that scatters.
     std::size_t parts = 1;
@@ -45,15 +44,17 @@ std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes
 }
 
 void add_composition(std::vector<Candidate>& candidates, const Situation& situation, const Options& options,
-                     const hier::Composition& composition, std::size_t bytes) {
-  for (std::size_t slice : slice_sizes(situation, composition, options.slice))
+                     const hier::Composition& composition, std::size_t bytes, bool plain = false) {
+  const JobShape& job = plain ? *situation.plain : situation.job;
+  for (std::size_t slice : slice_sizes(situation, job, composition, options.slice))
     for (std::uint32_t window : windows(situation, bytes, slice, options.window)) {
       Candidate candidate;
       candidate.kind = Candidate::Kind::schedule;
       candidate.composition = composition;
+      candidate.plain = plain;
       candidate.slice_bytes = slice;
       candidate.window = window;
-      candidate.seconds = predict(situation.job, composition, bytes, slice, situation.parameters);
+      candidate.seconds = predict(job, composition, bytes, slice, situation.parameters);
       candidates.push_back(std::move(candidate));
     }
 }
@@ -68,8 +69,8 @@ bool is_scatter_in_one_go(const coll::Algorithm& row, int members) {
 
 /// Inner levels of one shape, and every algorithm and shape at the outermost. `in_rank_order`: only algorithms that
 /// reduce all contributions at once, in the order of the ranks (the hierarchy is flat then).
-std::vector<hier::Composition> compositions(const Situation& situation, bool in_rank_order) {
-  const topo::Hierarchy& hierarchy = situation.job.hierarchy;
+std::vector<hier::Composition> compositions(const JobShape& job, bool in_rank_order) {
+  const topo::Hierarchy& hierarchy = job.hierarchy;
   std::vector<hier::Composition> all;
   const std::size_t levels = hierarchy.levels.size();
   if (levels == 0) return {hier::Composition{}}; // a rank alone copies
@@ -81,7 +82,7 @@ std::vector<hier::Composition> compositions(const Situation& situation, bool in_
         for (std::size_t l = 0; l + 1 < levels; ++l)
           composition.levels.push_back({coll::find("direct"), inner});
         composition.levels.push_back({&row, outer});
-        if (outer == hier::Shape::exchange && is_scatter_in_one_go(row, situation.job.members.back())) continue;
+        if (outer == hier::Shape::exchange && is_scatter_in_one_go(row, job.members.back())) continue;
         if (hier::check(composition, hierarchy)) all.push_back(std::move(composition));
       }
     }
@@ -137,8 +138,11 @@ Choice choose(const Situation& situation, const Options& options, std::size_t in
           fmt::format("STRATA_ALGORITHM={} is not possible here: {}", options.algorithm, composition.error().message);
   }
   if (candidates.empty()) {
-    for (const hier::Composition& composition : compositions(situation, options.reproducible))
+    for (const hier::Composition& composition : compositions(situation.job, options.reproducible))
       add_composition(candidates, situation, options, composition, bytes);
+    if (situation.plain)
+      for (const hier::Composition& composition : compositions(*situation.plain, options.reproducible))
+        add_composition(candidates, situation, options, composition, bytes, true);
     if (situation.board_possible) {
       Candidate board;
       board.kind = Candidate::Kind::board;

@@ -17,6 +17,7 @@ struct Candidate {
     schedule, ///< a composition, in slices
   } kind = Kind::native;
   hier::Composition composition; ///< kind schedule
+  bool plain = false;            ///< over Situation::plain instead of its job
   std::size_t slice_bytes = 0;   ///< kind schedule
   std::uint32_t window = 1;      ///< kind schedule
   double seconds = 0;            ///< predicted
@@ -41,10 +42,13 @@ std::pair<std::size_t, std::size_t> bounds_of_class(std::size_t size_class);
 /// What the choice depends on; equal on all ranks of a context.
 struct Situation {
   JobShape job;
+  std::optional<JobShape> plain; ///< where racks were found: the job without them, worth it for short vectors
   Parameters parameters;
   bool board_possible = false; ///< all ranks share one node's memory
   bool native_possible = true; ///< there is an MPI library to hand a call to
   std::size_t wire_bytes = 0;  ///< best size of a message between nodes; 0: no limit
+
+  const JobShape& job_of(const Candidate& candidate) const { return candidate.plain ? *plain : job; }
 };
 
 /// Most bytes that go through the latency path at once; longer vectors do piece by piece. With many ranks, what all of

@@ -12,26 +12,37 @@ const LinkParameters& link_of(const Parameters& parameters, topo::LinkKind kind)
   return parameters.links[static_cast<std::size_t>(kind)];
 }
 
-/// What one level costs for one slice: time on the way, and the part of it that is a rank's or a link's own work.
+bool between_nodes(topo::LinkKind kind) { return kind == topo::LinkKind::network || kind == topo::LinkKind::uplink; }
+
+/// What one level costs for one slice: time on the way, and the work of what takes part.
 struct LevelCost {
   double latency = 0;
-  double work = 0;
+  double nic = 0;    ///< of a node
+  double uplink = 0; ///< of a rack
+  double rank = 0;   ///< of a rank's core
+  double work() const { return std::max({nic, uplink, rank}); }
 };
 
-LevelCost cost_of(const coll::Form& form, int members, double bytes, const LinkParameters& link, const JobShape& job,
+LevelCost cost_of(const coll::Form& form, int members, double bytes, const Parameters& parameters, const JobShape& job,
                   topo::LinkKind kind) {
   if (!form) return {};
   const coll::Cost counts = form.cost(members);
-  LevelCost cost;
-  const bool network = kind == topo::LinkKind::network;
-  // In memory a round ends when all its ranks have had their turn on a core.
-  cost.latency = counts.rounds * link.latency * (network ? 1 : job.crowding);
-  // The ranks of a node share its NIC; in memory, one write serves all readers.
-  const double link_time =
-      network ? counts.sent * bytes * link.per_byte * job.ranks_per_node : counts.published * bytes * link.per_byte;
+  const LinkParameters& link = link_of(parameters, kind);
   const double rank_time = counts.messages * link.per_message + counts.received * bytes * link.read_per_byte +
                            counts.reduced * bytes * link.reduce_per_byte;
-  cost.work = network ? std::max(link_time, rank_time * job.crowding) : (link_time + rank_time) * job.crowding;
+  LevelCost cost;
+  if (!between_nodes(kind)) {
+    // A round ends when all its ranks have had their turn on a core; one write serves all readers.
+    cost.latency = counts.rounds * link.latency * job.crowding;
+    cost.rank = (counts.published * bytes * link.per_byte + rank_time) * job.crowding;
+    return cost;
+  }
+  // The ranks of a node share its NIC, those of a rack its uplink.
+  cost.latency = counts.rounds * link.latency;
+  cost.rank = rank_time * job.crowding;
+  cost.nic = counts.sent * bytes * link_of(parameters, topo::LinkKind::network).per_byte * job.ranks_per_node;
+  cost.uplink = counts.sent * bytes * link_of(parameters, topo::LinkKind::uplink).per_byte * job.ranks_per_rack *
+                (kind == topo::LinkKind::uplink ? 1 : job.crossing);
   return cost;
 }
 
@@ -46,6 +57,8 @@ Parameters default_parameters() {
   parameters.schedule_in_memory = 1.5;
   // 10 Gbit/s Ethernet: the choice between algorithms depends little on it, and the probe replaces it.
   parameters.links[static_cast<std::size_t>(topo::LinkKind::network)] = {15e-6, 2e-6, 0.8e-9, 0.1e-9, 0.05e-9};
+  parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)] =
+      parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
   parameters.step = 0.02e-6;
   parameters.slice = 0.1e-6;
   return parameters;
@@ -65,6 +78,11 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
         ++children[static_cast<std::size_t>(level.group_of[r])];
     }
     job.members.push_back(*std::max_element(children.begin(), children.end()));
+    if (level.link != topo::LinkKind::uplink || l == 0) continue;
+    std::vector<std::int32_t> in_rack(static_cast<std::size_t>(hierarchy.levels[l - 1].groups), 0);
+    for (const std::int32_t rack : hierarchy.levels[l - 1].group_of)
+      ++in_rack[static_cast<std::size_t>(rack)];
+    job.ranks_per_rack = *std::max_element(in_rack.begin(), in_rack.end());
   }
   std::map<std::int32_t, std::pair<std::int32_t, std::uint32_t>> nodes; // ranks, cores
   for (std::size_t r = 0; r < facts.size(); ++r) {
@@ -80,33 +98,37 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
   return job;
 }
 
+void note_racks(JobShape& plain, const JobShape& with_racks) {
+  plain.ranks_per_rack = with_racks.ranks_per_rack;
+  const double others = plain.hierarchy.ranks - plain.ranks_per_node;
+  plain.crossing = others <= 0 ? 0 : 1 - (plain.ranks_per_rack - plain.ranks_per_node) / others;
+}
+
 double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
                const Parameters& parameters) {
   const double slices =
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
-  double first = parameters.slice, slowest = parameters.slice, cpu = 0;
-  double share = 1; // of the slice, that a rank works on at this level
+  double first = parameters.slice;
+  double nic = 0, uplink = 0, network_rank = 0, memory_rank = 0; // work of one slice, over all levels
+  double share = 1;                                              // of the slice, that a rank works on at this level
   for (std::size_t l = 0; l < composition.levels.size(); ++l) {
     const hier::LevelPlan& plan = composition.levels[l];
     const topo::LinkKind kind = job.hierarchy.levels[l].link;
-    const LinkParameters& link = link_of(parameters, kind);
     const int members = job.members[l];
-    LevelCost cost;
     for (const coll::Form* form : hier::forms_of(plan)) {
-      const LevelCost one = cost_of(*form, members, slice * share, link, job, kind);
-      cost.latency += one.latency;
-      cost.work +=
-          one.work * (kind == topo::LinkKind::network ? 1 : parameters.schedule_in_memory) + parameters.step * 2;
+      const LevelCost cost = cost_of(*form, members, slice * share, parameters, job, kind);
+      const double steps = parameters.step * 2;
+      const double work = cost.work() * (between_nodes(kind) ? 1 : parameters.schedule_in_memory) + steps;
+      first += cost.latency + work;
+      nic += cost.nic;
+      uplink += cost.uplink;
+      // Levels in memory share the ranks' time with each other.
+      (between_nodes(kind) ? network_rank : memory_rank) += between_nodes(kind) ? cost.rank + steps : work;
     }
-    first += cost.latency + cost.work;
-    if (kind == topo::LinkKind::network)
-      slowest = std::max(slowest, cost.work);
-    else
-      cpu += cost.work; // levels in memory share the ranks' time: they do not overlap each other
     if (plan.shape == hier::Shape::scatter) share /= members;
   }
-  slowest = std::max(slowest, cpu);
+  const double slowest = std::max({parameters.slice, nic, uplink, network_rank, memory_rank});
   return first + std::max(0.0, slices - 1) * slowest;
 }
 

@@ -25,7 +25,7 @@ struct LinkParameters {
 };
 
 struct Parameters {
-  std::array<LinkParameters, 3> links; ///< by topo::LinkKind
+  std::array<LinkParameters, 4> links; ///< by topo::LinkKind
   double schedule_in_memory = 1;       ///< work of a schedule's memory levels over that of the same bytes on the board:
                                        ///< partial results are written and read again, stage after stage
   double step = 0;                     ///< seconds to run one step of a schedule
@@ -39,11 +39,17 @@ struct JobShape {
   std::vector<std::int32_t> members; ///< by level: children of the largest group
   std::int32_t ranks_per_node = 1;   ///< of the largest node
   std::int32_t nodes = 1;
+  std::int32_t ranks_per_rack = 0; ///< of the largest; 0: no racks are known
+  double crossing = 0; ///< where racks are known and this shape has no level for them: the part of what a rank sends to
+                       ///< other nodes that leaves its rack
   double crowding = 1; ///< ranks per usable core where that is above one, of the worst node
 };
 /// `memory_groups` by rank; `usable_cores` by rank.
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores);
+
+/// Lets a shape without a level for racks know them from one that has it.
+void note_racks(JobShape& plain, const JobShape& with_racks);
 
 /// Seconds of a composition run with slices of `slice_bytes`.
 double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,

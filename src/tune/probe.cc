@@ -11,12 +11,12 @@ namespace strata::tune {
 namespace {
 
 /// Seconds that the pairs of the first round send; later rounds by the rate that was seen.
-constexpr double first_sending = 0.025;
-constexpr double least_sending = 0.004, most_sending = 0.08;
+constexpr double first_sending = 0.05;
+constexpr double least_sending = 0.02, most_sending = 0.1;
 /// What a pair is to send in a round: more than what switches and shapers let pass at first (256 KiB are usual).
-constexpr double bytes_per_round = 3e6;
+constexpr double bytes_per_round = 6e6;
 /// Before a round has been seen.
-constexpr double first_price = 3 * first_sending;
+constexpr double first_price = 2 * first_sending;
 constexpr std::int32_t most_passes = 6;
 
 /// A pair's mean relative rate that tells that its nodes are surely in one rack, or in two.

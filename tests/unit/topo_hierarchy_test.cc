@@ -142,6 +142,46 @@ TEST(HierarchyFromFacts, AnyFactsGiveAProperHierarchy) {
   }
 }
 
+/// Nodes of two ranks each, by slot.
+std::vector<RankFacts> nodes_of_two(std::int32_t nodes) {
+  std::vector<RankFacts> facts;
+  for (std::int32_t rank = 0; rank < 2 * nodes; ++rank)
+    facts.push_back({.memory_group = rank / 2});
+  return facts;
+}
+
+TEST(HierarchyWithRacks, HasTheRacksBelowTheOutermostLevel) {
+  const auto facts = nodes_of_two(4);
+  const std::vector<std::int32_t> rack_of{0, 1, 0, 1};
+  const Hierarchy hierarchy = with_racks(hierarchy_from(facts), facts, rack_of);
+  ASSERT_TRUE(check(hierarchy));
+  ASSERT_EQ(hierarchy.levels.size(), 3U);
+  EXPECT_EQ(hierarchy.levels[1].name, "rack");
+  EXPECT_EQ(hierarchy.levels[1].group_of, (std::vector<std::int32_t>{0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(hierarchy.levels[1].link, LinkKind::network);
+  EXPECT_EQ(hierarchy.levels[2].link, LinkKind::uplink);
+}
+
+TEST(HierarchyWithRacks, StaysAsItIsWhereRacksJoinNothingOrEverything) {
+  const auto facts = nodes_of_two(3);
+  const Hierarchy plain = hierarchy_from(facts);
+  for (const auto& rack_of : {std::vector<std::int32_t>{0, 0, 0}, std::vector<std::int32_t>{0, 1, 2}}) {
+    const Hierarchy hierarchy = with_racks(plain, facts, rack_of);
+    EXPECT_EQ(hierarchy.levels.size(), plain.levels.size());
+    EXPECT_EQ(hierarchy.levels.back().link, LinkKind::network);
+  }
+}
+
+TEST(HierarchyWithRacks, TakesNodesOfOneRank) {
+  std::vector<RankFacts> facts;
+  for (std::int32_t rank = 0; rank < 4; ++rank)
+    facts.push_back({.memory_group = rank});
+  const Hierarchy hierarchy = with_racks(hierarchy_from(facts), facts, std::vector<std::int32_t>{0, 0, 1, 1});
+  ASSERT_TRUE(check(hierarchy));
+  ASSERT_EQ(hierarchy.levels.size(), 2U);
+  EXPECT_EQ(hierarchy.levels[0].name, "rack");
+}
+
 TEST(HierarchyByHand, FactorsCutTheRanksInOrder) {
   const auto hierarchy = hierarchy_by_hand(" 2x3x2 ", nodes(std::vector<std::int32_t>(12, 0)));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
