@@ -158,14 +158,16 @@ void Context::log_probe(const tune::Probe& probe) const {
   const std::vector<std::int32_t> first = first_ranks();
   const auto host = [&](std::size_t node) { return hosts_[static_cast<std::size_t>(first[node])]; };
   const topo::Racks& racks = probe.racks();
-  std::string line = fmt::format("{} nodes measured in {} rounds, {}: {:.4g} MB/s and {} from node to node",
+  std::string line = fmt::format("{} nodes measured in {} rounds, {}: {:.4g} MB/s and {} from node to node, {:.0f}% of "
+                                 "the rate beside others",
                                  situation_.job.nodes, probe.rounds(), format_duration(probe.spent()),
-                                 racks.node_rate / 1e6, format_duration(probe.latency()));
+                                 racks.node_rate / 1e6, format_duration(probe.latency()), 100 * racks.inside);
   for (const std::int32_t slow : racks.slow)
     line += fmt::format("; {} is slow", host(static_cast<std::size_t>(slow)));
   for (std::int32_t rack = 0; racks.racks > 1 && rack < racks.racks; ++rack) {
-    line += fmt::format("{}rack {}:", rack == 0 ? fmt::format("; uplinks of {:.4g} MB/s; ", racks.uplink / 1e6) : ", ",
-                        rack);
+    if (rack == 0)
+      line += fmt::format(" in a rack, {:.0f}% across; uplinks of {:.4g} MB/s", 100 * racks.across, racks.uplink / 1e6);
+    line += fmt::format("{} rack {}:", rack == 0 ? ";" : ",", rack);
     for (std::size_t node = 0; node < racks.rack_of.size(); ++node)
       if (racks.rack_of[node] == rack) line += " " + host(node);
   }

@@ -24,7 +24,8 @@ using nlohmann::json;
 constexpr const char* tool = "strata-info";
 
 topo::LinkKind link_named(const std::string& name) {
-  for (const topo::LinkKind link : {topo::LinkKind::shared_cache, topo::LinkKind::shared_memory, topo::LinkKind::uplink})
+  for (const topo::LinkKind link :
+       {topo::LinkKind::shared_cache, topo::LinkKind::shared_memory, topo::LinkKind::uplink})
     if (name == to_text(link)) return link;
   return topo::LinkKind::network;
 }
