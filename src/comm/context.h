@@ -100,11 +100,20 @@ private:
     std::vector<Way> ways;
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
+  /// Looks now and then, after a trial, whether the way that won still takes the time that it took.
+  struct Review {
+    std::uint64_t calls_before = 0;                ///< until the next look
+    std::uint32_t calls_to_time = 0;               ///< of the look that is under way
+    double shortest = 0;                           ///< seconds, of the calls of this look
+    std::chrono::steady_clock::time_point started; ///< the call that is running
+  };
   /// What was decided for a size class.
   struct Decision {
     Way way; ///< undecided while there is a trial
     std::unique_ptr<Probation> trial;
-    std::vector<Way> others; ///< that were tried
+    std::vector<Way> others;  ///< that were tried
+    std::vector<Way> retired; ///< that are not tried again; for their counts
+    std::unique_ptr<Review> review;
   };
   struct MadePlan {
     std::string name; ///< of the candidate: equal candidates share a plan
@@ -139,6 +148,12 @@ private:
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
   void log_trial(const Probation& probation, std::size_t bytes);
+
+  // context_review.cc
+  void begin_review(Decision& decision);
+  Outcome run_reviewed(const Call& call, Decision& decision, std::size_t bytes);
+  void conclude_reviewed_call(Decision& decision, std::size_t bytes);
+  void try_anew(Decision& decision, std::size_t bytes);
 
   // context_probe.cc
   void prepare_probe();

@@ -141,10 +141,14 @@ void Context::adopt_probe() {
 /// Forgets what was decided, but not what was counted.
 void Context::decide_anew() {
   for (Decision& decision : decisions_) {
-    if (decision.way.path != Path::undecided) decision.others.push_back(std::exchange(decision.way, Way{}));
+    if (decision.way.path != Path::undecided) decision.retired.push_back(std::exchange(decision.way, Way{}));
+    for (Way& way : decision.others)
+      decision.retired.push_back(std::move(way));
+    decision.others.clear();
+    decision.review.reset();
     if (!decision.trial) continue;
     for (Way& way : decision.trial->ways)
-      decision.others.push_back(std::move(way));
+      decision.retired.push_back(std::move(way));
     decision.trial.reset();
   }
 }

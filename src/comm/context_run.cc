@@ -143,7 +143,8 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
 
 Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
   if (probe_ && probe_->due()) probe_links();
-  if (decision.way.path != Path::undecided) return run(call, decision.way, bytes);
+  if (decision.way.path != Path::undecided)
+    return decision.review ? run_reviewed(call, decision, bytes) : run(call, decision.way, bytes);
   if (!decision.trial) decide(decision, bytes);
   return decision.trial ? try_a_way(call, decision, bytes) : run(call, decision.way, bytes);
 }
@@ -154,6 +155,8 @@ template <typename Function>
 void for_each_way(const auto& decision, const Function& function) {
   function(decision.way);
   for (const auto& way : decision.others)
+    function(way);
+  for (const auto& way : decision.retired)
     function(way);
   if (decision.trial)
     for (const auto& way : decision.trial->ways)

@@ -98,7 +98,11 @@ Outcome Context::try_a_way(const Call& call, Decision& decision, std::size_t byt
 
 void Context::native_done(const Call& call) {
   const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
-  conclude_trial_call(decisions_[tune::size_class(bytes)], bytes);
+  Decision& decision = decisions_[tune::size_class(bytes)];
+  if (decision.trial)
+    conclude_trial_call(decision, bytes);
+  else
+    conclude_reviewed_call(decision, bytes);
 }
 
 void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
@@ -117,6 +121,7 @@ void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
   decision.trial.reset();
+  begin_review(decision);
 }
 
 void Context::log_trial(const Probation& probation, std::size_t bytes) {

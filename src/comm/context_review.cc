@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// After a trial: links between nodes change (a NIC falls back to a slower rate, another job comes and goes), so now and
+// then some calls are timed, and when the time is another than it was, all ways are tried anew.
+//
+// A look costs one exchange of a number. It comes after a number of calls that all ranks know, about every eighth of a
+// second, but not before 64 calls.
+#include "comm/context.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace strata::comm {
+namespace {
+
+constexpr double seconds_between_looks = 0.125;
+constexpr double least_calls_between_looks = 64;
+constexpr std::uint32_t calls_of_a_look = 4;
+/// The shortest of some calls differs less than that from run to run.
+constexpr double much_slower = 1.5, much_faster = 0.6;
+
+} // namespace
+
+void Context::begin_review(Decision& decision) {
+  if (situation_.job.nodes < 2 || decision.way.seconds <= 0) return;
+  if (!decision.review) decision.review = std::make_unique<Review>();
+  decision.review->calls_before =
+      static_cast<std::uint64_t>(std::max(least_calls_between_looks, seconds_between_looks / decision.way.seconds));
+  decision.review->calls_to_time = calls_of_a_look;
+  decision.review->shortest = std::numeric_limits<double>::infinity();
+}
+
+Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t bytes) {
+  Review& review = *decision.review;
+  if (review.calls_before > 0) {
+    --review.calls_before;
+    return run(call, decision.way, bytes);
+  }
+  review.started = std::chrono::steady_clock::now();
+  const Outcome outcome = run(call, decision.way, bytes);
+  if (outcome == Outcome::native) return Outcome::native_on_trial;
+  if (outcome == Outcome::done) conclude_reviewed_call(decision, bytes);
+  return outcome;
+}
+
+void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
+  Review& review = *decision.review;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
+  review.shortest = std::min(review.shortest, spent.count());
+  if (--review.calls_to_time > 0) return;
+  // Whoever comes last waits for nobody: its time is that of the call.
+  auto all = gather(*bootstrap_, review.shortest);
+  const double seconds = all ? *std::min_element(all->begin(), all->end()) : decision.way.seconds;
+  const double before = decision.way.seconds;
+  if (seconds < much_slower * before && seconds > much_faster * before) {
+    begin_review(decision);
+    return;
+  }
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
+                         situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
+                         format_duration(before)));
+  try_anew(decision, bytes);
+}
+
+/// All ways that were tried for this size class, and none that was dropped when racks were found.
+void Context::try_anew(Decision& decision, std::size_t bytes) {
+  std::vector<Way> ways;
+  ways.push_back(std::exchange(decision.way, Way{}));
+  for (Way& way : decision.others)
+    ways.push_back(std::move(way));
+  decision.others.clear();
+  decision.review.reset();
+  const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
+  decision.trial.reset(new Probation{tune::Trial(ways.size(), low), std::move(ways), {}});
+}
+
+} // namespace strata::comm
