@@ -6,7 +6,8 @@
 namespace strata::coll {
 
 std::span<const Algorithm> registry() {
-  static const std::array rows = {direct(), ring(), recursive_doubling(), recursive_halving(), binomial()};
+  static const std::array rows = {
+      direct(), ring(), recursive_doubling(), recursive_halving(), binomial(), double_binary_tree()};
   return rows;
 }
 
