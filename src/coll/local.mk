@@ -6,7 +6,10 @@ libstrata_core_a_SOURCES += \
   src/coll/double_binary_tree.cc \
   src/coll/families.cc \
   src/coll/families.h \
+  src/coll/negabinary.cc \
+  src/coll/negabinary.h \
   src/coll/recursive_doubling.cc \
   src/coll/recursive_halving.cc \
   src/coll/registry.cc \
-  src/coll/ring.cc
+  src/coll/ring.cc \
+  src/coll/swing.cc
