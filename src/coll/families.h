@@ -15,6 +15,7 @@ Algorithm recursive_halving();
 Algorithm binomial();
 Algorithm double_binary_tree();
 Algorithm swing();
+Algorithm bine();
 
 /// The rank of the member at `index`, which may lie up to one group size outside of the group: it wraps around.
 inline std::int32_t rank_at(const Group& group, int index) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
   src/coll/algorithm.h \
+  src/coll/bine.cc \
   src/coll/binomial.cc \
   src/coll/direct.cc \
   src/coll/double_binary_tree.cc \

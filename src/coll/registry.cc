@@ -7,7 +7,7 @@ namespace strata::coll {
 
 std::span<const Algorithm> registry() {
   static const std::array rows = {
-      direct(), ring(), recursive_doubling(), recursive_halving(), binomial(), double_binary_tree(), swing()};
+      direct(), ring(), recursive_doubling(), recursive_halving(), binomial(), double_binary_tree(), swing(), bine()};
   return rows;
 }
 
