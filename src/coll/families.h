@@ -16,6 +16,8 @@ Algorithm binomial();
 Algorithm double_binary_tree();
 Algorithm swing();
 Algorithm bine();
+Algorithm torus();
+Algorithm torus3d();
 
 /// The rank of the member at `index`, which may lie up to one group size outside of the group: it wraps around.
 inline std::int32_t rank_at(const Group& group, int index) {

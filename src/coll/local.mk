@@ -13,4 +13,5 @@ libstrata_core_a_SOURCES += \
   src/coll/recursive_halving.cc \
   src/coll/registry.cc \
   src/coll/ring.cc \
-  src/coll/swing.cc
+  src/coll/swing.cc \
+  src/coll/torus.cc

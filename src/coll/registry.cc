@@ -7,7 +7,8 @@ namespace strata::coll {
 
 std::span<const Algorithm> registry() {
   static const std::array rows = {
-      direct(), ring(), recursive_doubling(), recursive_halving(), binomial(), double_binary_tree(), swing(), bine()};
+      direct(), ring(),   recursive_doubling(), recursive_halving(), binomial(), double_binary_tree(), swing(), bine(),
+      torus(),  torus3d()};
   return rows;
 }
 
