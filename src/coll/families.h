@@ -18,6 +18,8 @@ Algorithm swing();
 Algorithm bine();
 Algorithm torus();
 Algorithm torus3d();
+Algorithm recursive_multiplying();
+Algorithm recursive_multiplying_8();
 
 /// The rank of the member at `index`, which may lie up to one group size outside of the group: it wraps around.
 inline std::int32_t rank_at(const Group& group, int index) {

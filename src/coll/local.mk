@@ -11,6 +11,7 @@ libstrata_core_a_SOURCES += \
   src/coll/negabinary.h \
   src/coll/recursive_doubling.cc \
   src/coll/recursive_halving.cc \
+  src/coll/recursive_multiplying.cc \
   src/coll/registry.cc \
   src/coll/ring.cc \
   src/coll/swing.cc \

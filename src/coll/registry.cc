@@ -6,9 +6,18 @@
 namespace strata::coll {
 
 std::span<const Algorithm> registry() {
-  static const std::array rows = {
-      direct(), ring(),   recursive_doubling(), recursive_halving(), binomial(), double_binary_tree(), swing(), bine(),
-      torus(),  torus3d()};
+  static const std::array rows = {direct(),
+                                  ring(),
+                                  recursive_doubling(),
+                                  recursive_halving(),
+                                  binomial(),
+                                  double_binary_tree(),
+                                  swing(),
+                                  bine(),
+                                  torus(),
+                                  torus3d(),
+                                  recursive_multiplying(),
+                                  recursive_multiplying_8()};
   return rows;
 }
 
