@@ -20,6 +20,7 @@ Algorithm torus();
 Algorithm torus3d();
 Algorithm recursive_multiplying();
 Algorithm recursive_multiplying_8();
+Algorithm circulant();
 
 /// The rank of the member at `index`, which may lie up to one group size outside of the group: it wraps around.
 inline std::int32_t rank_at(const Group& group, int index) {

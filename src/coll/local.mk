@@ -3,6 +3,7 @@ libstrata_core_a_SOURCES += \
   src/coll/algorithm.h \
   src/coll/bine.cc \
   src/coll/binomial.cc \
+  src/coll/circulant.cc \
   src/coll/direct.cc \
   src/coll/double_binary_tree.cc \
   src/coll/families.cc \

@@ -17,7 +17,8 @@ std::span<const Algorithm> registry() {
                                   torus(),
                                   torus3d(),
                                   recursive_multiplying(),
-                                  recursive_multiplying_8()};
+                                  recursive_multiplying_8(),
+                                  circulant()};
   return rows;
 }
 
