@@ -18,10 +18,8 @@ struct LevelCost {
   double work = 0;
 };
 
-LevelCost cost_of(const coll::Form& form, int members, double bytes, const LinkParameters& link, const JobShape& job,
+LevelCost cost_of(const coll::Cost& counts, double bytes, const LinkParameters& link, const JobShape& job,
                   topo::LinkKind kind) {
-  if (!form) return {};
-  const coll::Cost counts = form.cost(members);
   LevelCost cost;
   const bool network = kind == topo::LinkKind::network;
   // In memory a round ends when all its ranks have had their turn on a core.
@@ -80,8 +78,14 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
   return job;
 }
 
+const coll::Cost& Costs::of(const coll::Form& form, int members) {
+  const auto [found, added] = known_.try_emplace({form.cost, members});
+  if (added && form) found->second = form.cost(members);
+  return found->second;
+}
+
 double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
-               const Parameters& parameters) {
+               const Parameters& parameters, Costs& costs) {
   const double slices =
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
@@ -94,7 +98,7 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
     const int members = job.members[l];
     LevelCost cost;
     for (const coll::Form* form : hier::forms_of(plan)) {
-      const LevelCost one = cost_of(*form, members, slice * share, link, job, kind);
+      const LevelCost one = cost_of(costs.of(*form, members), slice * share, link, job, kind);
       cost.latency += one.latency;
       cost.work +=
           one.work * (kind == topo::LinkKind::network ? 1 : parameters.schedule_in_memory) + parameters.step * 2;
