@@ -36,27 +36,28 @@ std::vector<int> distances_of(int members) {
   return distances;
 }
 
-/// Whether a chunk that got nothing in the first round leaves in the second one together with others.
+/// Whether a chunk that got nothing in round 0 leaves in round 1 after others that have.
 bool has_straggler(int members) { return members % 2 == 1 && members >= 7; }
 
 void scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage, sched::Phase phase) {
   const std::vector<int> distances = distances_of(group.size());
-  int reduced = 0; // chunks, from the own one on, that are in output
+  const int first_sums = group.size() / 2; // of this member's chunks, after round 0
   for (std::size_t k = 0; k + 1 < distances.size(); ++k) {
     const int distance = distances[k + 1], chunks = distances[k] - distance;
     const sched::Tag round = tag(stage, phase, static_cast<int>(k));
     const std::int32_t receiver = rank_at(group, group.self + distance);
     const std::int32_t sender = rank_at(group, group.self - distance);
-    const sched::Place leaving = distance < reduced ? sched::output : stage.source;
-    for (sched::Range range : run_of_chunks(group, stage, group.self + distance, chunks))
-      builder.send(range, leaving, {receiver}, round);
-    for (sched::Range range : run_of_chunks(group, stage, group.self, chunks))
-      builder.reduce(range, sched::output, {from(k == 0 ? stage.source : sched::output), from(sender, round)}, round);
-    if (k == 0) {
-      reduced = chunks;
-      if (has_straggler(group.size()) && stage.source != sched::output)
-        builder.copy(part_at(group, stage, group.self + distance - 1), sched::output, stage.source, round);
-    }
+    const auto exchange = [&](int first, int count) {
+      const sched::Place leaving = k > 0 && distance + first < first_sums ? sched::output : stage.source;
+      for (sched::Range range : run_of_chunks(group, stage, group.self + distance + first, count))
+        builder.send(range, leaving, {receiver}, round);
+      const sched::Place own = k > 0 ? sched::output : stage.source;
+      for (sched::Range range : run_of_chunks(group, stage, group.self + first, count))
+        builder.reduce(range, sched::output, {from(own), from(sender, round)}, round);
+    };
+    const int stragglers = k == 1 && has_straggler(group.size()) ? 1 : 0;
+    exchange(0, chunks - stragglers);
+    if (stragglers > 0) exchange(chunks - stragglers, stragglers);
   }
 }
 
@@ -107,12 +108,11 @@ Cost all_gather_cost(int members) {
   return cost;
 }
 
-/// No member has more than one run that wraps around: the runs of one end where those of the next round begin.
+/// No member has more than one run that wraps around: those of one round end where those of the round before begin.
 Cost reduce_scatter_cost(int members) {
   Cost cost = all_gather_cost(members);
-  cost.messages = cost.rounds + (rounds_that_wrap(members) > 0 ? 1 : 0);
+  cost.messages = cost.rounds + (rounds_that_wrap(members) > 0 ? 1 : 0) + (has_straggler(members) ? 1 : 0);
   cost.reduced = 2 * cost.received;
-  cost.copied = has_straggler(members) ? 1.0 / members : 0;
   return cost;
 }
 
@@ -120,11 +120,10 @@ Cost reduce_scatter_cost(int members) {
 Cost all_reduce_cost(int members) {
   const Cost scatter = reduce_scatter_cost(members);
   Cost cost = all_gather_cost(members);
-  cost.messages += cost.rounds;
+  cost.messages += cost.rounds + (has_straggler(members) ? 1 : 0);
   cost.rounds *= 2;
   cost.sent = cost.published = cost.received = 2 * cost.sent;
   cost.reduced = scatter.reduced;
-  cost.copied = scatter.copied;
   return cost;
 }
 

@@ -2,6 +2,7 @@
 #include "coll/negabinary.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::coll {
 
@@ -25,17 +26,18 @@ NegabinaryButterfly::NegabinaryButterfly(int members, Distances distances, Owner
   if (ring_ == 0) return;
   steps_ = std::bit_width(static_cast<unsigned>(ring_ - 1));
   leaving_.resize(static_cast<std::size_t>(steps_));
-  step_of_.assign(static_cast<std::size_t>(ring_), -1);
-  std::vector<int> kept{0}; // distances of the parts that an even member brings to their owners after a step
-  step_of_[0] = steps_;
+  leaves_in_.assign(static_cast<std::size_t>(ring_), -1);
+  arrives_in_.assign(static_cast<std::size_t>(ring_), steps_);
+  std::vector<int> kept{0}; // what a member brings to its owners after a step
+  leaves_in_[0] = steps_;
   for (int step = steps_ - 1; step >= 0; --step) {
     auto& leaving = leaving_[static_cast<std::size_t>(step)];
-    for (int distance : kept) { // of an even member's peer, whose distances run backwards
-      const int seen_from_here = modulo(peer(0, step) - distance, ring_);
-      int& leaves_in = step_of_[static_cast<std::size_t>(seen_from_here)];
-      if (leaves_in >= 0) continue;
-      leaves_in = step;
-      leaving.push_back(seen_from_here);
+    for (int distance : kept) { // of the peer, who sees the ring the other way around
+      const int from_here = modulo(peer(0, step) - distance, ring_);
+      if (leaves_in_[static_cast<std::size_t>(from_here)] >= 0) continue;
+      leaves_in_[static_cast<std::size_t>(from_here)] = step;
+      arrives_in_[static_cast<std::size_t>(distance)] = step;
+      leaving.push_back(from_here);
     }
     kept.insert(kept.end(), leaving.begin(), leaving.end());
   }
@@ -44,6 +46,15 @@ NegabinaryButterfly::NegabinaryButterfly(int members, Distances distances, Owner
 int NegabinaryButterfly::peer(int member, int step) const {
   const int distance = rho(distances_ == Distances::growing ? step : steps_ - 1 - step);
   return modulo(member % 2 == 0 ? member + distance : member - distance, ring_);
+}
+
+int NegabinaryButterfly::distance_to(int member, int part) const {
+  return modulo(member % 2 == 0 ? part - member : member - part, ring_);
+}
+
+bool NegabinaryButterfly::has_sum(int member, int part, int step) const {
+  if (ownership_ == Ownership::for_one_range) return step > 0;
+  return arrives_in_[static_cast<std::size_t>(distance_to(member, part))] < step;
 }
 
 // For one range, a member's own part is found bit by bit, the first step's choice being the highest bit. After step s
@@ -58,33 +69,32 @@ int NegabinaryButterfly::part_of_member(int member) const {
   return part;
 }
 
-std::vector<NegabinaryButterfly::Run> NegabinaryButterfly::runs_of(std::vector<int> distances, int member) const {
-  for (int& distance : distances)
-    distance = modulo(member % 2 == 0 ? member + distance : member - distance, ring_);
-  std::sort(distances.begin(), distances.end());
-  std::vector<Run> runs;
-  for (int part : distances)
-    if (runs.empty() || runs.back().last + 1 != part)
-      runs.push_back({part, part});
-    else
-      runs.back().last = part;
-  return runs;
+bool NegabinaryButterfly::go_together(int distance, int next) const {
+  const int a = modulo(distance, ring_), b = modulo(next, ring_);
+  const int step = leaves_in_[static_cast<std::size_t>(a)];
+  if (step != leaves_in_[static_cast<std::size_t>(b)]) return false;
+  const int other = peer(0, step);
+  return has_sum(0, a, step) == has_sum(0, b, step) && has_sum(other, a, step) == has_sum(other, b, step);
 }
 
 std::vector<NegabinaryButterfly::Run> NegabinaryButterfly::given_away(int member, int step) const {
-  if (ownership_ == Ownership::own_part) return runs_of(leaving_[static_cast<std::size_t>(step)], member);
-  const int parts = ring_ >> (step + 1);
-  const int first = part_of_member(peer(member, step)) & ~(parts - 1);
-  return {{first, first + parts - 1}};
-}
-
-std::vector<NegabinaryButterfly::Run> NegabinaryButterfly::left_alone(int member) const {
-  std::vector<int> distances;
-  for (int distance = 0; distance < ring_; ++distance)
-    if (step_of_[static_cast<std::size_t>(distance)] != 0 &&
-        step_of_[static_cast<std::size_t>(modulo(peer(0, 0) - distance, ring_))] != 0)
-      distances.push_back(distance);
-  return runs_of(std::move(distances), member);
+  if (ownership_ == Ownership::for_one_range) {
+    const int parts = ring_ >> (step + 1);
+    const int first = part_of_member(peer(member, step)) & ~(parts - 1);
+    return {{first, first + parts - 1}};
+  }
+  std::vector<int> parts;
+  for (int distance : leaving_[static_cast<std::size_t>(step)])
+    parts.push_back(modulo(member % 2 == 0 ? member + distance : member - distance, ring_));
+  std::sort(parts.begin(), parts.end());
+  std::vector<Run> runs;
+  for (int part : parts)
+    if (!runs.empty() && runs.back().last + 1 == part &&
+        go_together(distance_to(member, part - 1), distance_to(member, part)))
+      runs.back().last = part;
+    else
+      runs.push_back({part, part});
+  return runs;
 }
 
 void NegabinaryButterfly::reduce_scatter_of_last(sched::ProgramBuilder& builder, const Group& group, const Stage& stage,
@@ -103,20 +113,21 @@ void NegabinaryButterfly::reduce_scatter(sched::ProgramBuilder& builder, const G
   const sched::Tag direct = tag(stage, phase, 0);
   if (group.self == ring_) return reduce_scatter_of_last(builder, group, stage, direct);
   if (has_last()) builder.send(part_at(group, stage, ring_), stage.source, {rank_at(group, ring_)}, direct);
-  if (stage.source != sched::output)
-    for (const Run& run : left_alone(group.self))
-      builder.copy(run.of(group, stage), sched::output, stage.source, direct);
   for (int step = 0; step < steps_; ++step) {
     const int other = peer(group.self, step);
     const std::int32_t rank = rank_at(group, other);
     const sched::Tag exchange = tag(stage, phase, step);
-    const sched::Operand own = from(step == 0 ? stage.source : sched::output), theirs = from(rank, exchange);
+    const auto own_of = [&](const Run& run) {
+      return has_sum(group.self, run.first, step) ? sched::output : stage.source;
+    };
     for (const Run& run : given_away(group.self, step))
-      builder.send(run.of(group, stage), own.place, {rank}, exchange);
-    std::vector<sched::Operand> operands = group.self < other ? std::vector{own, theirs} : std::vector{theirs, own};
-    if (has_last() && step + 1 == steps_) operands.push_back(from(rank_at(group, ring_), direct));
-    for (const Run& run : given_away(other, step))
-      builder.reduce(run.of(group, stage), sched::output, operands, exchange);
+      builder.send(run.of(group, stage), own_of(run), {rank}, exchange);
+    for (const Run& run : given_away(other, step)) {
+      std::vector<sched::Operand> operands{from(own_of(run)), from(rank, exchange)};
+      if (other < group.self) std::swap(operands[0], operands[1]);
+      if (has_last() && step + 1 == steps_) operands.push_back(from(rank_at(group, ring_), direct));
+      builder.reduce(run.of(group, stage), sched::output, std::move(operands), exchange);
+    }
   }
 }
 
@@ -150,18 +161,18 @@ void NegabinaryButterfly::all_gather(sched::ProgramBuilder& builder, const Group
 // the even ones stand for all.
 NegabinaryButterfly::Messages NegabinaryButterfly::messages() const {
   if (ownership_ == Ownership::for_one_range) return {steps_, steps_, 2 * steps_};
-  const auto leaves_in = [&](int distance) { return step_of_[static_cast<std::size_t>(modulo(distance, ring_))]; };
   int runs = 0;
   for (int distance = 1; distance < ring_; ++distance)
-    if (leaves_in(distance) != leaves_in(distance - 1)) ++runs;
+    if (!go_together(distance - 1, distance)) ++runs;
   Messages most;
   for (int member = 0; member < ring_; member += 2) {
     const int end = -member - 1;
-    const int scatter = runs + (leaves_in(end) == leaves_in(end + 1) ? 1 : 0);
+    const int scatter = runs + (go_together(end, end + 1) ? 1 : 0);
     int gather = runs;
     for (int step = 0; step < steps_; ++step) {
-      const int end_of_peer = member + peer(0, step); // an odd member's distances run backwards
-      if (leaves_in(end_of_peer) == step && leaves_in(end_of_peer + 1) == step) ++gather;
+      const int end_of_peer = member + peer(0, step); // who is odd
+      const bool leaves_here = leaves_in_[static_cast<std::size_t>(modulo(end_of_peer, ring_))] == step;
+      if (leaves_here && go_together(end_of_peer, end_of_peer + 1)) ++gather;
     }
     most.scatter = std::max(most.scatter, scatter);
     most.gather = std::max(most.gather, gather);
@@ -184,9 +195,6 @@ Cost NegabinaryButterfly::reduce_scatter_cost() const {
   if (members_ == 1) return {};
   Cost one = cost(1, messages().scatter);
   one.reduced = 2 * one.received - (has_last() ? 1.0 / members_ : 0); // three operands at once in the last step
-  if (ownership_ == Ownership::own_part)
-    for (const Run& run : left_alone(0))
-      one.copied += static_cast<double>(run.last - run.first + 1) / members_;
   return one;
 }
 
@@ -197,7 +205,6 @@ Cost NegabinaryButterfly::all_reduce_cost() const {
   const Cost scatter = reduce_scatter_cost();
   Cost both = cost(2, messages().both);
   both.reduced = scatter.reduced;
-  both.copied = scatter.copied;
   return both;
 }
 

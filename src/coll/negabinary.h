@@ -56,12 +56,15 @@ private:
 
   bool has_last() const { return ring_ != members_; } ///< A member outside of the ring.
   int peer(int member, int step) const;
+  /// How far a part is from a member.
+  int distance_to(int member, int part) const;
+  /// Parts at these neighbouring distances leave in one step, and are sums or not yet, on both sides.
+  bool go_together(int distance, int next) const;
   int part_of_member(int member) const;
   /// What `member` gives away in a step of the reduce-scatter.
   std::vector<Run> given_away(int member, int step) const;
-  /// What `member` neither gives away nor gets in the first step: it must be where its sums will be.
-  std::vector<Run> left_alone(int member) const;
-  std::vector<Run> runs_of(std::vector<int> distances, int member) const;
+  /// Whether something came to `member` for a part before a step; until then, its own contribution is at its source.
+  bool has_sum(int member, int part, int step) const;
   void reduce_scatter_of_last(sched::ProgramBuilder& builder, const Group& group, const Stage& stage,
                               sched::Tag direct) const;
   Messages messages() const;
@@ -70,8 +73,10 @@ private:
   int members_, ring_, steps_ = 0;
   Distances distances_;
   Ownership ownership_;
-  std::vector<std::vector<int>> leaving_; ///< By step: distances of the parts that an even member gives away.
-  std::vector<int> step_of_;              ///< By distance: the step in which the part leaves; own part: steps_.
+  // Of the parts at some distance from an even member, forwards, and from an odd one backwards:
+  std::vector<int> leaves_in_;            ///< By distance: the step in which the part leaves; own part: steps_.
+  std::vector<int> arrives_in_;           ///< By distance: the step in which something first comes; if never: steps_.
+  std::vector<std::vector<int>> leaving_; ///< By step: the distances that leave.
 };
 
 } // namespace strata::coll
