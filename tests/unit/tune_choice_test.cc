@@ -61,9 +61,15 @@ TEST(Choice, OfTwelveNodesHasWhatDiffers) {
   const std::string all = names(candidates(cluster({4, 12}), mebibyte));
   for (const char* different : {"+direct ", "+ring ", "+recursive_halving ", "+recursive_doubling.exchange ",
                                 "+binomial.exchange ", "+double_binary_tree.exchange ", "+swing ", "+bine ", "+torus ",
-                                "+torus3d ", "+recursive_multiplying.exchange ", "+circulant "})
+                                "+torus3d ", "+recursive_multiplying.exchange "})
     EXPECT_TRUE(contains(all, different)) << different << "\n" << all;
   EXPECT_FALSE(contains(all, "+recursive_multiplying_8")) << "12 is 4 times 3 in both\n" << all;
+}
+
+TEST(Choice, OfFifteenNodesHasTheCirculantBesideTheOthers) {
+  const std::string all = names(candidates(cluster({4, 15}), mebibyte));
+  EXPECT_TRUE(contains(all, "+bine ")) << all;
+  EXPECT_TRUE(contains(all, "+circulant ")) << all;
 }
 
 TEST(Choice, OfAPrimeNumberOfNodesHasNoGridBesideTheRing) {
