@@ -18,7 +18,7 @@
 //
 // Reduce-scatter and all-gather: the butterfly of negabinary.h, with the longest distance first in the reduce-scatter
 // (the distance-halving butterfly): what goes to a peer is then always one interval of the ring, so one message, or two
-// where it wraps around.
+// where it wraps around (or three where the ring is no power of two: see negabinary.h).
 // All-reduce: where the members, or all but the last of an odd number, are a power of two, the butterfly with the
 // shortest distance first, so that most bytes go to neighbours; members own chunks other than their own, such that what
 // goes to a peer is one range (as the paper permutes chunks). For other numbers, reduce-scatter and then all-gather.

@@ -13,7 +13,9 @@
 // steps that follow, and keeps those that it can bring there itself. If both can (where the ring is no power of two),
 // it keeps them. So each part leaves each member but its owner exactly once, after all that comes to that member for
 // it: (p-1)/p * S each way, whatever p is. What a member gives away in a step follows from that by induction from the
-// last step backwards; seen from an even member it is the same for all of them, and for odd ones mirrored.
+// last step backwards; seen from an even member it is the same for all of them, and for odd ones mirrored. Parts
+// side by side are one message, if on each side either all of them or none have been reduced before (some have not
+// where the ring is no power of two).
 // All-gather: the same exchanges backwards.
 //
 // An odd number of members is a ring of all but the last, who exchanges parts with everybody directly: in the
