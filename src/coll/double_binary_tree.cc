@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two binary trees (Sanders, Speck and Träff, Parallel Computing 35(12), 2009, sections 2 and 3).
+// Two binary trees (Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
+// Parallel Computing 35(12), 2009).
 //
 // A binary tree leaves half of its members, the leaves, with nothing to send downwards. So there are two trees, each
 // for one half of the range, and a member that has children in one of them is a leaf in the other. The first is the
@@ -177,7 +178,7 @@ Cost broadcast_cost(int members) {
 
 Algorithm double_binary_tree() {
   return {"double_binary_tree",
-          "Sanders, Speck and Träff, Parallel Computing 35(12), 2009, sections 2 and 3",
+          "Sanders, Speck and Träff, Parallel Computing 35(12), 2009: reduction and broadcast over two trees",
           {},
           {},
           {all_reduce, all_reduce_cost},

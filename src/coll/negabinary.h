@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The butterfly that Swing (De Sensi et al., NSDI 2024, section 3) and Bine (De Sensi et al., SC 2025) share.
+// The butterfly that Swing (De Sensi et al., NSDI 2024) and Bine (De Sensi et al., SC 2025) share.
 //
 // In step s a member talks to the one at distance rho(s) = 1, -1, 3, -5, 11, …, the sums of the powers of -2: an even
 // member forwards, an odd one backwards, around a ring of an even number of members. So an even member always meets an

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Swing (De Sensi, Bonato, Saam and Hoefler, "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024,
-// section 3): the butterfly of negabinary.h with distances that grow, 1, -1, 3, -5, 11, …, so that most bytes go
+// Swing (De Sensi, Bonato, Saam and Hoefler, "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024):
+// the butterfly of negabinary.h with distances that grow, 1, -1, 3, -5, 11, …, so that most bytes go
 // between neighbours on a ring, and no member reaches further than a third of it.
 //
 //     four members        member 0             member 1             member 2             member 3
@@ -12,9 +12,8 @@
 // fine for few members, and where messages are cheap against their way. (Bine, bine.cc, has one or two a step.)
 // All-reduce: a reduce-scatter, then an all-gather.
 //
-// Any number of members: the paper's way for an even number; that each chunk leaves a member only once is done as in
-// negabinary.h, and an odd member exchanges chunks with all others directly, as in the paper, but in the first and the
-// last step.
+// Any number of members, where the paper's plain case is a power of two: that each chunk leaves a member only once, and
+// that an odd member exchanges chunks with all others directly, is as negabinary.h has it.
 //
 // Cost per member, for S bytes: ceil(log2(p)) rounds and (p-1)/p * S each way in each of the two, which is the least
 // possible; the reduction reads 2(p-1)/p * S.
@@ -51,7 +50,7 @@ Cost all_reduce_cost(int members) { return butterfly(members).all_reduce_cost();
 
 Algorithm swing() {
   return {"swing",
-          "De Sensi, Bonato, Saam and Hoefler, NSDI 2024, section 3",
+          "De Sensi, Bonato, Saam and Hoefler, NSDI 2024: the bandwidth-optimal all-reduce on one dimension",
           {reduce_scatter, reduce_scatter_cost},
           {all_gather, all_gather_cost},
           {all_reduce, all_reduce_cost}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rings along the dimensions of a grid (Mikami et al., "Massively Distributed SGD: ImageNet/ResNet-50 Training in a
-// Flash", arXiv 1811.05233, 2018, section 3.2: 2D-torus all-reduce).
+// Flash", arXiv 1811.05233, 2018: 2D-torus all-reduce).
 //
 // The members stand in a grid of two dimensions, as nearly square as their number allows, or of three. All-reduce: a
 // ring reduce-scatter along the rows leaves each member the sum of its row for one chunk, a ring all-reduce along the
@@ -178,10 +178,10 @@ Algorithm grid(const char* name, const char* source) {
 
 } // namespace
 
-Algorithm torus() { return grid<2>("torus", "Mikami et al., arXiv 1811.05233, 2018, section 3.2"); }
+Algorithm torus() { return grid<2>("torus", "Mikami et al., arXiv 1811.05233, 2018: 2D-torus all-reduce"); }
 
 Algorithm torus3d() {
-  return grid<3>("torus3d", "Mikami et al., arXiv 1811.05233, 2018, section 3.2, with a third dimension");
+  return grid<3>("torus3d", "Mikami et al., arXiv 1811.05233, 2018: 2D-torus all-reduce, with a third dimension");
 }
 
 } // namespace strata::coll
