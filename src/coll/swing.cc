@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Swing (De Sensi, Bonato, Saam and Hoefler, "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024):
-// the butterfly of negabinary.h with distances that grow, 1, -1, 3, -5, 11, …, so that most bytes go
-// between neighbours on a ring, and no member reaches further than a third of it.
+// the butterfly of negabinary.h with distances that grow, 1, -1, 3, -5, 11, …, so that most bytes go between neighbours
+// on a ring, and the longest way is about a third of the next power of two.
 //
 //     four members        member 0             member 1             member 2             member 3
 //     distance 1          send 1 2 to 1        send 0 3 to 0        send 0 3 to 3        send 1 2 to 2
@@ -9,7 +9,7 @@
 //     has                 chunk 0              chunk 1              chunk 2              chunk 3
 //
 // Members own the chunks of their numbers, so what goes to a peer in one step is several ranges, and as many messages:
-// fine for few members, and where messages are cheap against their way. (Bine, bine.cc, has one or two a step.)
+// fine for few members, and where messages are cheap against their way. (Bine, bine.cc, has one to three a step.)
 // All-reduce: a reduce-scatter, then an all-gather.
 //
 // Any number of members, where the paper's plain case is a power of two: that each chunk leaves a member only once, and
