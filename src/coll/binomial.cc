@@ -66,25 +66,6 @@ void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage&
 double depth(int members) { return std::bit_width(static_cast<unsigned>(members)) - 1; }
 double children_of_root(int members) { return std::bit_width(static_cast<unsigned>(members - 1)); }
 
-Cost reduce_cost(int members) {
-  if (members == 1) return {};
-  Cost cost;
-  cost.rounds = depth(members);
-  cost.messages = cost.sent = cost.published = 1;
-  cost.received = children_of_root(members);
-  cost.reduced = cost.received + 1;
-  return cost;
-}
-
-Cost broadcast_cost(int members) {
-  if (members == 1) return {};
-  Cost cost;
-  cost.rounds = depth(members);
-  cost.messages = cost.sent = children_of_root(members);
-  cost.published = cost.received = 1;
-  return cost;
-}
-
 /// The busiest member is the root; but one with both a parent and children writes twice.
 Cost all_reduce_cost(int members) {
   if (members == 1) return {};
@@ -98,14 +79,33 @@ Cost all_reduce_cost(int members) {
 
 } // namespace
 
+Cost halving_tree_reduce_cost(int members) {
+  if (members == 1) return {};
+  Cost cost;
+  cost.rounds = depth(members);
+  cost.messages = cost.sent = cost.published = 1;
+  cost.received = children_of_root(members);
+  cost.reduced = cost.received + 1;
+  return cost;
+}
+
+Cost halving_tree_broadcast_cost(int members) {
+  if (members == 1) return {};
+  Cost cost;
+  cost.rounds = depth(members);
+  cost.messages = cost.sent = children_of_root(members);
+  cost.published = cost.received = 1;
+  return cost;
+}
+
 Algorithm binomial() {
   return {"binomial",
           "Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005, sections 4.2 and 4.5",
           {},
           {},
           {all_reduce, all_reduce_cost},
-          {reduce, reduce_cost},
-          {broadcast, broadcast_cost}};
+          {reduce, halving_tree_reduce_cost},
+          {broadcast, halving_tree_broadcast_cost}};
 }
 
 } // namespace strata::coll

@@ -67,15 +67,6 @@ void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage&
   if (folding.folded(group.self)) builder.send(stage.range, sched::output, {rank_at(group, group.self + 1)}, unfold);
 }
 
-/// The ranges of `chunks` chunks from the one of member `first` on: one range, or two if they wrap around.
-std::vector<sched::Range> run_of_chunks(const Group& group, const Stage& stage, int first, int chunks) {
-  first %= group.size();
-  const int last = first + chunks - 1;
-  const sched::Unit begin = part_at(group, stage, first).begin, end = part_at(group, stage, last).end;
-  if (last < group.size()) return {{begin, end}};
-  return {{begin, stage.range.end}, {stage.range.begin, end}};
-}
-
 void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
   int round = 0;
   for (int distance = 1; distance < group.size(); distance *= 2, ++round) {

@@ -6,7 +6,19 @@
 namespace strata::coll {
 
 std::span<const Algorithm> registry() {
-  static const std::array rows = {direct(), ring(), recursive_doubling(), recursive_halving(), binomial()};
+  static const std::array rows = {direct(),
+                                  ring(),
+                                  recursive_doubling(),
+                                  recursive_halving(),
+                                  binomial(),
+                                  double_binary_tree(),
+                                  bine(),
+                                  swing(),
+                                  torus(),
+                                  torus3d(),
+                                  recursive_multiplying(),
+                                  recursive_multiplying_8(),
+                                  circulant()};
   return rows;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <initializer_list>
 
 namespace strata::tune {
@@ -44,9 +45,10 @@ std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes
 }
 
 void add_composition(std::vector<Candidate>& candidates, const Situation& situation, const Options& options,
-                     const hier::Composition& composition, std::size_t bytes, bool plain = false) {
+                     const hier::Composition& composition, std::size_t bytes, Costs& costs, bool plain = false) {
   const JobShape& job = plain ? *situation.plain : situation.job;
-  for (std::size_t slice : slice_sizes(situation, job, composition, options.slice))
+  for (std::size_t slice : slice_sizes(situation, job, composition, options.slice)) {
+    const double seconds = predict(job, composition, bytes, slice, situation.parameters, costs);
     for (std::uint32_t window : windows(situation, bytes, slice, options.window)) {
       Candidate candidate;
       candidate.kind = Candidate::Kind::schedule;
@@ -54,37 +56,66 @@ void add_composition(std::vector<Candidate>& candidates, const Situation& situat
       candidate.plain = plain;
       candidate.slice_bytes = slice;
       candidate.window = window;
-      candidate.seconds = predict(job, composition, bytes, slice, situation.parameters);
+      candidate.seconds = seconds;
       candidates.push_back(std::move(candidate));
     }
+  }
 }
 
 /// Whether an algorithm's all-reduce is its reduce-scatter and all-gather again: then scatter says the same, and
 /// cuts slices by the messages that really go out.
-bool is_scatter_in_one_go(const coll::Algorithm& row, int members) {
+bool is_scatter_in_one_go(const coll::Algorithm& row, int members, Costs& costs) {
   if (!row.reduce_scatter || !row.all_gather || !row.all_reduce) return false;
-  return row.all_reduce.cost(members).rounds >=
-         row.reduce_scatter.cost(members).rounds + row.all_gather.cost(members).rounds;
+  return costs.of(row.all_reduce, members).rounds >=
+         costs.of(row.reduce_scatter, members).rounds + costs.of(row.all_gather, members).rounds;
 }
 
-/// Inner levels of one shape, and every algorithm and shape at the outermost. `in_rank_order`: only algorithms that
-/// reduce all contributions at once, in the order of the ranks (the hierarchy is flat then).
-std::vector<hier::Composition> compositions(const JobShape& job, bool in_rank_order) {
-  const topo::Hierarchy& hierarchy = job.hierarchy;
-  std::vector<hier::Composition> all;
-  const std::size_t levels = hierarchy.levels.size();
+/// Whether the model cannot tell two plans of a level apart: all counts are equal, but for rounding.
+bool are_alike(const hier::LevelPlan& a, const hier::LevelPlan& b, int members, Costs& costs) {
+  if (a.shape != b.shape) return false;
+  const auto forms_of_a = hier::forms_of(a), forms_of_b = hier::forms_of(b);
+  using coll::Cost;
+  for (std::size_t form = 0; form < forms_of_a.size(); ++form) {
+    const Cost &one = costs.of(*forms_of_a[form], members), &other = costs.of(*forms_of_b[form], members);
+    for (auto count : {&Cost::rounds, &Cost::messages, &Cost::sent, &Cost::published, &Cost::received, &Cost::reduced,
+                       &Cost::copied})
+      if (std::abs(one.*count - other.*count) > 1e-9) return false;
+  }
+  return true;
+}
+
+/// Every algorithm and shape for the outermost level, but only the first of those that are alike: with two members
+/// nearly all are, and a trial has better to do than to try the same thing under several names.
+std::vector<hier::LevelPlan> outermost_plans(int members, bool in_rank_order, Costs& costs) {
+  std::vector<hier::LevelPlan> plans;
+  for (const coll::Algorithm& row : coll::registry()) {
+    if (in_rank_order && &row != coll::find("direct")) continue;
+    for (const hier::Shape shape : {hier::Shape::scatter, hier::Shape::exchange}) {
+      const hier::LevelPlan plan{&row, shape};
+      const auto forms = hier::forms_of(plan);
+      if (!std::all_of(forms.begin(), forms.end(), [](const coll::Form* form) { return bool(*form); })) continue;
+      if (shape == hier::Shape::exchange && is_scatter_in_one_go(row, members, costs)) continue;
+      const auto like_this = [&](const hier::LevelPlan& earlier) { return are_alike(earlier, plan, members, costs); };
+      if (std::none_of(plans.begin(), plans.end(), like_this)) plans.push_back(plan);
+    }
+  }
+  return plans;
+}
+
+/// Inner levels of one shape, and every plan of the outermost: as many as there are plans, or twice as many, however
+/// many levels there are. `in_rank_order`: only algorithms that reduce all contributions at once, in the order of the
+/// ranks (the hierarchy is flat then).
+std::vector<hier::Composition> compositions(const JobShape& job, bool in_rank_order, Costs& costs) {
+  const std::size_t levels = job.hierarchy.levels.size();
   if (levels == 0) return {hier::Composition{}}; // a rank alone copies
+  std::vector<hier::Composition> all;
+  const auto plans = outermost_plans(job.members.back(), in_rank_order, costs);
   for (const hier::Shape inner : {hier::Shape::scatter, hier::Shape::leader}) {
-    for (const coll::Algorithm& row : coll::registry()) {
-      if (in_rank_order && &row != coll::find("direct")) continue;
-      for (const hier::Shape outer : {hier::Shape::scatter, hier::Shape::exchange}) {
-        hier::Composition composition;
-        for (std::size_t l = 0; l + 1 < levels; ++l)
-          composition.levels.push_back({coll::find("direct"), inner});
-        composition.levels.push_back({&row, outer});
-        if (outer == hier::Shape::exchange && is_scatter_in_one_go(row, job.members.back())) continue;
-        if (hier::check(composition, hierarchy)) all.push_back(std::move(composition));
-      }
+    for (const hier::LevelPlan& outermost : plans) {
+      hier::Composition composition;
+      composition.levels.assign(levels - 1, {coll::find("direct"), inner});
+      composition.levels.push_back(outermost);
+      all.push_back(std::move(composition));
     }
     if (levels == 1) break; // no inner level
   }
@@ -128,21 +159,22 @@ Choice choose(const Situation& situation, const Options& options, std::size_t in
   const auto [low, high] = bounds_of_class(index);
   const std::size_t bytes = low + (high - low) / 2;
   std::vector<Candidate> candidates;
+  Costs costs;
   const bool forced = !options.algorithm.empty();
   if (forced && options.algorithm != "native" && options.algorithm != "board") {
     auto composition = hier::composition_from(options.algorithm, situation.job.hierarchy);
     if (composition)
-      add_composition(candidates, situation, options, *composition, bytes);
+      add_composition(candidates, situation, options, *composition, bytes, costs);
     else
       choice.note =
           fmt::format("STRATA_ALGORITHM={} is not possible here: {}", options.algorithm, composition.error().message);
   }
   if (candidates.empty()) {
-    for (const hier::Composition& composition : compositions(situation.job, options.reproducible))
-      add_composition(candidates, situation, options, composition, bytes);
+    for (const hier::Composition& composition : compositions(situation.job, options.reproducible, costs))
+      add_composition(candidates, situation, options, composition, bytes, costs);
     if (situation.plain)
-      for (const hier::Composition& composition : compositions(*situation.plain, options.reproducible))
-        add_composition(candidates, situation, options, composition, bytes, true);
+      for (const hier::Composition& composition : compositions(*situation.plain, options.reproducible, costs))
+        add_composition(candidates, situation, options, composition, bytes, costs, true);
     if (situation.board_possible) {
       Candidate board;
       board.kind = Candidate::Kind::board;

@@ -23,10 +23,8 @@ struct LevelCost {
   double work() const { return std::max({nic, uplink, rank}); }
 };
 
-LevelCost cost_of(const coll::Form& form, int members, double bytes, const Parameters& parameters, const JobShape& job,
+LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& parameters, const JobShape& job,
                   topo::LinkKind kind) {
-  if (!form) return {};
-  const coll::Cost counts = form.cost(members);
   const LinkParameters& link = link_of(parameters, kind);
   const double rank_time = counts.messages * link.per_message + counts.received * bytes * link.read_per_byte +
                            counts.reduced * bytes * link.reduce_per_byte;
@@ -104,8 +102,14 @@ void note_racks(JobShape& plain, const JobShape& with_racks) {
   plain.crossing = others <= 0 ? 0 : 1 - (plain.ranks_per_rack - plain.ranks_per_node) / others;
 }
 
+const coll::Cost& Costs::of(const coll::Form& form, int members) {
+  const auto [found, added] = known_.try_emplace({form.cost, members});
+  if (added && form) found->second = form.cost(members);
+  return found->second;
+}
+
 double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
-               const Parameters& parameters) {
+               const Parameters& parameters, Costs& costs) {
   const double slices =
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
@@ -117,7 +121,7 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
     const topo::LinkKind kind = job.hierarchy.levels[l].link;
     const int members = job.members[l];
     for (const coll::Form* form : hier::forms_of(plan)) {
-      const LevelCost cost = cost_of(*form, members, slice * share, parameters, job, kind);
+      const LevelCost cost = cost_of(costs.of(*form, members), slice * share, parameters, job, kind);
       const double steps = parameters.step * 2;
       const double work = cost.work() * (between_nodes(kind) ? 1 : parameters.schedule_in_memory) + steps;
       first += cost.latency + work;

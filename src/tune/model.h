@@ -11,6 +11,8 @@
 #include "topo/hierarchy.h"
 
 #include <array>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace strata::tune {
@@ -51,9 +53,18 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
 /// Lets a shape without a level for racks know them from one that has it.
 void note_racks(JobShape& plain, const JobShape& with_racks);
 
+/// What forms cost, each computed once: some count by walking over all members.
+class Costs {
+public:
+  const coll::Cost& of(const coll::Form& form, int members);
+
+private:
+  std::map<std::pair<coll::CostFunction, int>, coll::Cost> known_;
+};
+
 /// Seconds of a composition run with slices of `slice_bytes`.
 double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
-               const Parameters& parameters);
+               const Parameters& parameters, Costs& costs);
 /// Seconds of the latency path, for ranks of one node.
 double predict_board(const JobShape& job, std::size_t bytes, const Parameters& parameters);
 /// Seconds of the MPI library's own, taken for a flat algorithm: recursive doubling for small vectors, a

@@ -56,9 +56,27 @@ inline void draw_setting(Random& random, int ranks, Case& drawn) {
   drawn.grouping = static_cast<Grouping>(random.below(5));
   Options options;
   if (random.below(3) != 0) {
-    options.algorithm = random.one_of<std::string>({"direct", "ring", "recursive_halving", "recursive_doubling",
-                                                    "binomial", "direct.exchange", "ring.exchange",
-                                                    "recursive_halving.exchange", "board", "direct.leader,ring"});
+    options.algorithm = random.one_of<std::string>({"direct",
+                                                    "ring",
+                                                    "recursive_halving",
+                                                    "recursive_doubling",
+                                                    "binomial",
+                                                    "direct.exchange",
+                                                    "ring.exchange",
+                                                    "recursive_halving.exchange",
+                                                    "board",
+                                                    "direct.leader,ring",
+                                                    "double_binary_tree",
+                                                    "bine",
+                                                    "bine.exchange",
+                                                    "bine.leader,bine",
+                                                    "swing",
+                                                    "torus",
+                                                    "torus3d.exchange",
+                                                    "recursive_multiplying",
+                                                    "recursive_multiplying_8",
+                                                    "circulant",
+                                                    "circulant.exchange"});
     options.slice = random.one_of<std::string>({"0", "4K", "5000", "64K", "1M"});
     options.window = random.one_of<std::string>({"0", "1", "2", "7"});
   }

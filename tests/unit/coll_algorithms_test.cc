@@ -286,7 +286,8 @@ TEST(FlatAlgorithms, HaveReduceAndBroadcastTogether) {
 }
 
 TEST(FlatAlgorithms, ReduceInMemberOrderWhereTheySaySo) {
-  for (const char* name : {"direct", "recursive_doubling", "binomial"})
+  for (const char* name :
+       {"direct", "recursive_doubling", "binomial", "recursive_multiplying", "recursive_multiplying_8"})
     for (int members = 1; members <= 20; ++members) {
       const auto programs = generate(find(name)->all_reduce, everybody(members), {});
       interpreter::Interpretation run(programs, Memory::separate, Sends::mixed, new_seed());

@@ -103,12 +103,16 @@ TEST(FlatAlgorithmCosts, AreTheCountsOfTheBusiestMember) {
 TEST(FlatAlgorithmCosts, TellTheLongestChainOfMessages) {
   for_each_form([](const Algorithm& algorithm, const Form& form, int members) {
     if (members > 20 && members % 16 > 1 && members != 63) return;
-    // Folding counts as two rounds, though with few pairs no single chain may have both of them and all of the others.
-    const bool folds = algorithm.name.starts_with("recursive") && !std::has_single_bit(static_cast<unsigned>(members));
+    // Where the members are no power of two, no single chain may have all that there is: with few pairs, both the
+    // folding and all rounds; of rounds in which members give away unequal shares, up to three less there and back.
+    const bool folds = algorithm.name.starts_with("recursive");
+    const bool uneven = algorithm.name == "swing" || algorithm.name == "bine" || algorithm.name == "circulant";
+    const bool power_of_two = std::has_single_bit(static_cast<unsigned>(members));
+    const int shorter = power_of_two ? 0 : uneven ? 3 : folds ? 1 : 0;
     const int counted = rounds_of(generate(form, members, divisible_stage(members)));
     const double told = form.cost(members).rounds;
     EXPECT_GE(told, counted);
-    EXPECT_LE(told, counted + (folds ? 1 : 0));
+    EXPECT_LE(told, counted + shorter);
   });
 }
 
@@ -123,11 +127,11 @@ TEST(FlatAlgorithmCosts, AreNothingForAMemberThatIsAlone) {
       }
 }
 
-TEST(FlatAlgorithmCosts, AreTheLeastBytesForReduceScatterAndAllGatherOnPowersOfTwo) {
+TEST(FlatAlgorithmCosts, AreTheLeastBytesForReduceScatterAndAllGatherButWhereMembersAreFolded) {
   for (const Algorithm& algorithm : registry())
-    for (int members : {2, 4, 8, 16, 32, 64})
+    for (int members = 2; members <= 64; ++members)
       for (const Form& form : {algorithm.reduce_scatter, algorithm.all_gather})
-        if (form) {
+        if (form && (algorithm.name != "recursive_halving" || std::has_single_bit(static_cast<unsigned>(members)))) {
           const Stage stage = divisible_stage(members);
           const sched::Unit least = (stage.range.end - stage.range.begin) / members * (members - 1);
           for (const Program& program : generate(form, members, stage)) {

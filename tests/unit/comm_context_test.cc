@@ -53,8 +53,10 @@ TEST(Context, ReducesAllTypesAndOperationsOnSlotsAndInSlices) {
 }
 
 TEST(Context, FollowsAForcedAlgorithm) {
-  for (const char* algorithm : {"board", "direct", "ring", "recursive_halving", "recursive_doubling", "binomial",
-                                "direct.exchange", "binomial.leader"}) {
+  for (const char* algorithm :
+       {"board", "direct", "ring", "recursive_halving", "recursive_doubling", "binomial", "double_binary_tree", "bine",
+        "swing", "torus", "torus3d", "recursive_multiplying", "recursive_multiplying_8", "circulant", "direct.exchange",
+        "binomial.leader", "bine.exchange", "bine.leader", "double_binary_tree.leader"}) {
     Options options = ThreadJob::options_for_tests();
     options.algorithm = algorithm;
     options.slice = 4096;
@@ -98,7 +100,9 @@ TEST(Context, RunsHierarchiesSetByHand) {
 }
 
 TEST(Context, GivesTheSameBitsOnAllRanks) {
-  for (const char* algorithm : {"board", "direct", "ring", "recursive_halving", "recursive_doubling", "binomial"}) {
+  for (const char* algorithm :
+       {"board", "direct", "ring", "recursive_halving", "recursive_doubling", "binomial", "double_binary_tree", "bine",
+        "bine.exchange", "swing", "torus.exchange", "recursive_multiplying", "circulant"}) {
     Options options = ThreadJob::options_for_tests();
     options.algorithm = algorithm;
     const unsigned seed = new_seed();

@@ -119,12 +119,12 @@ TEST(BytesPerLevel, OfLeadersAreOneVectorEachWay) {
   }
 }
 
-TEST(Copies, AreMadeOnlyByADirectAllReduce) {
+TEST(Copies, AreMadeOnlyByExchangesOfWholeVectors) {
   for (const Composition& composition : compositions(2)) {
-    const bool direct_exchange =
-        composition.levels[1].shape == Shape::exchange && composition.levels[1].algorithm->name == "direct";
-    const bool doubling = composition.levels[1].algorithm->name == "recursive_doubling";
-    if (direct_exchange || doubling) continue;
+    const std::string_view outermost = composition.levels[1].algorithm->name;
+    const bool whole_vectors =
+        outermost == "direct" || outermost == "recursive_doubling" || outermost.starts_with("recursive_multiplying");
+    if (composition.levels[1].shape == Shape::exchange && whole_vectors) continue;
     for (const sched::Program& program : programs(hierarchy(nodes({1, 2, 4})), composition)) {
       EXPECT_EQ(program.scratch_regions, 0) << to_text(composition);
       for (const sched::Step& step : program.steps)

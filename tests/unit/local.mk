@@ -9,6 +9,7 @@ unit_tests_SOURCES += \
   tests/unit/coll_algorithms_test.cc \
   tests/unit/coll_cost_test.cc \
   tests/unit/coll_interpreter_test.cc \
+  tests/unit/coll_patterns_test.cc \
   tests/unit/coll_verified_test.cc \
   tests/unit/comm_context_facts_test.cc \
   tests/unit/comm_context_life_test.cc \
