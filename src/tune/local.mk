@@ -1,3 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += src/tune/choice.cc src/tune/choice.h src/tune/model.cc src/tune/model.h \
+libstrata_core_a_SOURCES += \
+  src/tune/choice.cc src/tune/choice.h \
+  src/tune/host_list.cc src/tune/host_list.h \
+  src/tune/model.cc src/tune/model.h \
+  src/tune/profile.cc src/tune/profile.h src/tune/profile_reader.cc src/tune/profile_text.cc \
+  src/tune/quantity.cc src/tune/quantity.h \
+  src/tune/statement.cc src/tune/statement.h \
   src/tune/trial.cc src/tune/trial.h

@@ -36,6 +36,9 @@ unit_tests_SOURCES += \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/transport_message_test.cc \
+  tests/unit/tune_host_list_test.cc \
+  tests/unit/tune_profile_hierarchy_test.cc \
+  tests/unit/tune_profile_test.cc \
   tests/unit/tune_trial_test.cc \
   tests/unit/type_test.cc \
   tests/unit/vectors.h \
