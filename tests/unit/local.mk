@@ -39,6 +39,7 @@ unit_tests_SOURCES += \
   tests/unit/tune_host_list_test.cc \
   tests/unit/tune_profile_hierarchy_test.cc \
   tests/unit/tune_profile_test.cc \
+  tests/unit/tune_table_test.cc \
   tests/unit/tune_trial_test.cc \
   tests/unit/type_test.cc \
   tests/unit/vectors.h \
