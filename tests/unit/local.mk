@@ -6,6 +6,7 @@ unit_tests_SOURCES += \
   tests/unit/base_host_test.cc \
   tests/unit/base_module_test.cc \
   tests/unit/base_options_test.cc \
+  tests/unit/base_private_folder_test.cc \
   tests/unit/coll_algorithms_test.cc \
   tests/unit/coll_cost_test.cc \
   tests/unit/coll_interpreter_test.cc \
