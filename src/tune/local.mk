@@ -4,6 +4,7 @@ libstrata_core_a_SOURCES += \
   src/tune/host_list.cc src/tune/host_list.h \
   src/tune/model.cc src/tune/model.h \
   src/tune/profile.cc src/tune/profile.h src/tune/profile_reader.cc src/tune/profile_text.cc \
+  src/tune/profile_cache.cc src/tune/profile_cache.h \
   src/tune/quantity.cc src/tune/quantity.h \
   src/tune/statement.cc src/tune/statement.h \
   src/tune/table.cc src/tune/table.h src/tune/table_text.cc \

@@ -38,6 +38,7 @@ unit_tests_SOURCES += \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/transport_message_test.cc \
   tests/unit/tune_host_list_test.cc \
+  tests/unit/tune_profile_cache_test.cc \
   tests/unit/tune_profile_hierarchy_test.cc \
   tests/unit/tune_profile_test.cc \
   tests/unit/tune_table_test.cc \
