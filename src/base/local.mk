@@ -7,5 +7,6 @@ libstrata_core_a_SOURCES += \
   src/base/module.cc src/base/module.h \
   src/base/option_rows.cc src/base/option_rows.h \
   src/base/options.cc src/base/options.h \
+  src/base/private_folder.cc src/base/private_folder.h \
   src/base/result.h \
   src/base/text.cc src/base/text.h

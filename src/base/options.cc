@@ -130,6 +130,13 @@ Options options_from_environment(std::vector<std::string>& complaints) {
   return options;
 }
 
+std::string cache_folder() {
+  for (const auto& [variable, rest] : {std::pair{"XDG_CACHE_HOME", "/strata"}, std::pair{"HOME", "/.cache/strata"}})
+    if (const char* folder = secure_getenv(variable); folder != nullptr && *folder == '/')
+      return std::string(folder) + rest;
+  return "";
+}
+
 const char* option_origin(const OptionRow& row) {
   const char* value = secure_getenv(fmt::format("{}{}", prefix, row.name).c_str());
   Options options;

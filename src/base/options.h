@@ -74,6 +74,10 @@ std::span<const OptionRow> option_table();
 /// defaults: its environment is not to be trusted.
 Options options_from_environment(std::vector<std::string>& complaints);
 
+/// The user's folder for what is kept from one process to the next: $XDG_CACHE_HOME/strata, or $HOME/.cache/strata.
+/// Empty when neither is a full path, and in a program that runs with more rights than its user.
+std::string cache_folder();
+
 /// Where a value came from, for strata-info: "default" or "environment".
 const char* option_origin(const OptionRow& row);
 

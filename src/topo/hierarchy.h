@@ -24,7 +24,7 @@ const char* to_text(LinkKind link);
 
 /// Partition of all ranks into groups. Groups are numbered by their lowest rank, ascending.
 struct Level {
-  std::string name; ///< "cache", "numa", "package", "node", "rack", "cluster", or "level<i>" when set by hand
+  std::string name; ///< "cache", "numa", "package", "node", "rack", "island", "cluster", or "level<i>" when set by hand
   LinkKind link = LinkKind::network;
   std::vector<std::int32_t> group_of; ///< by rank
   std::int32_t groups = 0;

@@ -1,3 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += src/tune/choice.cc src/tune/choice.h src/tune/model.cc src/tune/model.h \
-  src/tune/probe.cc src/tune/probe.h src/tune/trial.cc src/tune/trial.h
+libstrata_core_a_SOURCES += \
+  src/tune/choice.cc src/tune/choice.h \
+  src/tune/host_list.cc src/tune/host_list.h \
+  src/tune/model.cc src/tune/model.h \
+  src/tune/probe.cc src/tune/probe.h \
+  src/tune/profile.cc src/tune/profile.h src/tune/profile_reader.cc src/tune/profile_text.cc \
+  src/tune/profile_cache.cc src/tune/profile_cache.h \
+  src/tune/quantity.cc src/tune/quantity.h \
+  src/tune/statement.cc src/tune/statement.h \
+  src/tune/table.cc src/tune/table.h src/tune/table_text.cc \
+  src/tune/trial.cc src/tune/trial.h

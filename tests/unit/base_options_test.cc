@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <random>
 
 #include <unistd.h>
@@ -220,6 +221,34 @@ TEST(Text, CountsASwapOfNeighboursAsOneEdit) {
   EXPECT_EQ(edit_distance("SLICE", "SILCE"), 1u);
   EXPECT_EQ(edit_distance("", "MODE"), 4u);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
+
+/// Sets a variable, or unsets it for nullptr, until the end of the test.
+class Variable {
+public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = getenv(name)) before_ = before;
+    set(value);
+  }
+  ~Variable() { set(before_ ? before_->c_str() : nullptr); }
+  void set(const char* value) { value != nullptr ? setenv(name_, value, 1) : unsetenv(name_); }
+
+private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(CacheFolder, IsWhereTheUserKeepsOthers) {
+  Variable cache("XDG_CACHE_HOME", "/scratch/cache"), home("HOME", "/home/ada");
+  EXPECT_EQ(cache_folder(), "/scratch/cache/strata");
+  cache.set("cache"); // Not a full path: to be ignored.
+  EXPECT_EQ(cache_folder(), "/home/ada/.cache/strata");
+  cache.set(nullptr);
+  EXPECT_EQ(cache_folder(), "/home/ada/.cache/strata");
+  home.set("");
+  EXPECT_EQ(cache_folder(), "");
+  home.set(nullptr);
+  EXPECT_EQ(cache_folder(), "");
 }
 
 TEST(Log, WritesOneLineToStandardError) {

@@ -6,6 +6,7 @@ unit_tests_SOURCES += \
   tests/unit/base_host_test.cc \
   tests/unit/base_module_test.cc \
   tests/unit/base_options_test.cc \
+  tests/unit/base_private_folder_test.cc \
   tests/unit/coll_algorithms_test.cc \
   tests/unit/coll_cost_test.cc \
   tests/unit/coll_interpreter_test.cc \
@@ -39,7 +40,12 @@ unit_tests_SOURCES += \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/transport_message_test.cc \
   tests/unit/tune_choice_test.cc \
+  tests/unit/tune_host_list_test.cc \
   tests/unit/tune_probe_test.cc \
+  tests/unit/tune_profile_cache_test.cc \
+  tests/unit/tune_profile_hierarchy_test.cc \
+  tests/unit/tune_profile_test.cc \
+  tests/unit/tune_table_test.cc \
   tests/unit/tune_trial_test.cc \
   tests/unit/type_test.cc \
   tests/unit/vectors.h \

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune/profile.h"
+
+#include "topo/groups.h"
+#include "tune/host_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace strata::tune {
+namespace {
+
+Error refusal(std::string message) { return Error{ErrorKind::argument, std::move(message)}; }
+
+/// "n[7-9],m1 and 40 more".
+std::string listed(const std::set<std::string>& hosts) {
+  constexpr std::size_t most = 8;
+  const std::vector<std::string> items = host_items(std::vector<std::string>(hosts.begin(), hosts.end()));
+  const auto shown = std::min(most, items.size());
+  std::string text =
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+  if (shown < items.size()) text += fmt::format(" and {} more", items.size() - shown);
+  return text;
+}
+
+/// By rank, the number of the group of its host, or -1.
+std::vector<std::int64_t> group_of_rank(const HostLevel& level, std::span<const std::string> host_of_rank) {
+  std::unordered_map<std::string_view, std::int64_t> group_of;
+  for (std::size_t group = 0; group < level.groups.size(); ++group)
+    for (const std::string& host : level.groups[group].hosts)
+      group_of.emplace(host, static_cast<std::int64_t>(group));
+  std::vector<std::int64_t> groups;
+  for (const std::string& host : host_of_rank) {
+    const auto place = group_of.find(host);
+    groups.push_back(place == group_of.end() ? -1 : place->second);
+  }
+  return groups;
+}
+
+/// Whether the groups of `level` are unions of those of `inner`.
+Status check_nesting(const topo::Level& inner, const topo::Level& level) {
+  const std::int32_t group = topo::first_divided(inner, level);
+  if (group < 0) return ok();
+  return refusal(fmt::format("the profile divides ranks {}, which are one {}, among several groups of level {}",
+                             topo::rank_list(topo::ranks_of(inner, group)), inner.name, level.name));
+}
+
+} // namespace
+
+Status check(const Profile& profile) {
+  const auto again = profile_from(to_text(profile), "profile");
+  if (!again) return again.error();
+  if (!(*again == profile))
+    return refusal("profile: its hosts, or those of a group, are not sorted, or its levels not from the inside out");
+  return ok();
+}
+
+Result<topo::Hierarchy> hierarchy_with(const Profile& profile, std::span<const topo::RankFacts> facts,
+                                       std::span<const std::string> host_of_rank) {
+  if (facts.size() != host_of_rank.size())
+    return refusal(fmt::format("{} ranks have facts, and {} a host", facts.size(), host_of_rank.size()));
+  const std::set<std::string> hosts(host_of_rank.begin(), host_of_rank.end());
+  std::set<std::string> lacking;
+  for (const std::string& host : hosts)
+    if (!std::binary_search(profile.hosts.begin(), profile.hosts.end(), host)) lacking.insert(host);
+  if (!lacking.empty())
+    return refusal(
+        fmt::format("the profile lacks {} of the {} hosts: {}", lacking.size(), hosts.size(), listed(lacking)));
+
+  std::vector<std::int64_t> memory_groups;
+  for (const topo::RankFacts& fact : facts)
+    memory_groups.push_back(fact.memory_group);
+  topo::Level inner = topo::level_of("node", memory_groups);
+  topo::Hierarchy hierarchy = topo::hierarchy_from(facts);
+  auto units = static_cast<std::int32_t>(hosts.size());
+  for (const HostLevel& host_level : profile.levels) {
+    topo::Level level = topo::level_of(host_level.name, group_of_rank(host_level, host_of_rank));
+    if (auto status = check_nesting(inner, level); !status) return status.error();
+    if (level.groups == 1 || level.groups == units) continue;
+    level.link = topo::LinkKind::network;
+    units = level.groups;
+    inner = level;
+    hierarchy.levels.insert(hierarchy.levels.end() - 1, std::move(level));
+  }
+  return hierarchy;
+}
+
+} // namespace strata::tune

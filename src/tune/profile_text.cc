@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writing a profile.
+#include "tune/host_list.h"
+#include "tune/profile.h"
+#include "tune/quantity.h"
+#include "tune/statement.h"
+
+#include <fmt/format.h>
+
+namespace strata::tune {
+namespace {
+
+void write_hosts(StatementWriter& writer, const Profile& profile) {
+  constexpr std::size_t width = 100;
+  std::string line;
+  for (const std::string& item : host_items(profile.hosts)) {
+    if (!line.empty() && line.size() + item.size() > width) {
+      writer.line("host{}", line);
+      line.clear();
+    }
+    line += ' ' + item;
+  }
+  if (!line.empty()) writer.line("host{}", line);
+}
+
+std::string rate_field(const char* key, double rate) {
+  return rate == 0 ? "" : fmt::format(" {}={}", key, rate_text(rate));
+}
+
+std::string latency_field(double latency) {
+  return latency == 0 ? "" : fmt::format(" latency={}", duration_text(latency));
+}
+
+} // namespace
+
+std::string to_text(const Profile& profile) {
+  StatementWriter writer;
+  writer.line("measured {} {}", time_text(profile.measured), profile.transport);
+  write_hosts(writer, profile);
+  if (profile.latency != 0 || profile.bandwidth != 0)
+    writer.line("node{}{}", latency_field(profile.latency), rate_field("bandwidth", profile.bandwidth));
+  for (const HostLevel& level : profile.levels)
+    for (const HostGroup& group : level.groups) {
+      const std::vector<std::string> items = host_items(group.hosts);
+      writer.line("{} {} hosts={}{}{}{}", level.name, group.name, fmt::join(items.begin(), items.end(), ","),
+                  latency_field(group.latency), rate_field("bandwidth", group.bandwidth),
+                  rate_field("uplink", group.uplink));
+    }
+  for (const SlowHost& slow : profile.slow)
+    writer.line("slow {} bandwidth={}", slow.host, factor_text(slow.bandwidth));
+  const MemoryRates& rates = profile.memory;
+  const std::string memory = rate_field("copy", rates.copy) + rate_field("copy-all", rates.copy_all) +
+                             rate_field("reduce", rates.reduce) + rate_field("reduce-all", rates.reduce_all);
+  if (!memory.empty()) writer.line("memory{}", memory);
+  return writer.finish(profile_format, "What was measured of the links between these hosts; see strata-profile(5).");
+}
+
+} // namespace strata::tune
