@@ -3,5 +3,6 @@ dist_man_MANS += \
   man/strata-info.1 \
   man/strata-perf.1 \
   man/strata-run.1 \
+  man/strata-sim.1 \
   man/strata.7 \
   man/strata_allreduce.3

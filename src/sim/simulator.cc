@@ -29,8 +29,9 @@ Status check(const Machine& machine, const Workload& workload, const Load& load)
 
 const Use* Outcome::busiest() const {
   const Use* found = nullptr;
+  // Equal sums of times differ by their rounding.
   for (const Use& use : uses)
-    if (use.busy > (found == nullptr ? 0 : found->busy)) found = &use;
+    if (use.busy > (found == nullptr ? 0 : found->busy * (1 + 1e-9))) found = &use;
   return found;
 }
 
