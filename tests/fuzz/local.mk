@@ -2,7 +2,8 @@
 # Fuzz targets (libFuzzer, so clang): one file each, with a kept corpus of inputs.
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.h
 if FUZZERS
-check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_levels tests/fuzz/fuzz_compositions tests/fuzz/fuzz_arrivals
+check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_levels tests/fuzz/fuzz_compositions tests/fuzz/fuzz_arrivals \
+  tests/fuzz/fuzz_machines
 endif
 fuzz_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -22,6 +23,10 @@ tests_fuzz_fuzz_arrivals_SOURCES = tests/fuzz/fuzz_arrivals.cc
 tests_fuzz_fuzz_arrivals_CPPFLAGS = $(fuzz_cppflags)
 tests_fuzz_fuzz_arrivals_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_arrivals_LDADD = libstrata-core.a
+tests_fuzz_fuzz_machines_SOURCES = tests/fuzz/fuzz_machines.cc
+tests_fuzz_fuzz_machines_CPPFLAGS = $(fuzz_cppflags)
+tests_fuzz_fuzz_machines_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_machines_LDADD = libstrata-core.a
 if FUZZERS
 dist_check_SCRIPTS += tests/fuzz/fuzz_test
 else
