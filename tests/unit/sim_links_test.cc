@@ -79,6 +79,21 @@ TEST(SimulatedLinks, AddTheLatenciesOfAllTiersAndTakeTheTimeOfTheSlowest) {
   expect_microseconds(both.seconds, 4017);
 }
 
+TEST(SimulatedLinks, TakeTheLatencyAloneWhereNoneHasALimit) {
+  const Machine endless = machine("node:2(uplink=unlimited, latency=10us, message=0s, read=unlimited) core:1(step=0s)");
+  const Outcome seen = run(endless, messages(2, {{0, 1}}), load(1000000));
+  expect_microseconds(seen.finish[0], 0);
+  expect_microseconds(seen.finish[1], 10);
+}
+
+/// The sender needs nothing of the receiver, whose window is full while it takes 5 us to take in a slice.
+TEST(SimulatedLinks, KeepWhatComesBeforeItsSliceHasStarted) {
+  const Machine slow = machine("node:2(uplink=1GB/s, latency=10us, message=0s, read=0.2GB/s) core:1(step=0s)");
+  const Outcome seen = run(slow, messages(2, {{0, 1}}), load(4000, 4, 1));
+  expect_microseconds(seen.finish[0], 4);
+  expect_microseconds(seen.finish[1], 10 + 1 + 4 * 5);
+}
+
 TEST(SimulatedLinks, CompleteASendWhenTheLastOfItsMessagesHasLeft) {
   const auto fan = workload(3, [](sched::ProgramBuilder& builder) {
     if (builder.rank() == 0)

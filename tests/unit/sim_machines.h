@@ -57,12 +57,17 @@ inline sim::Load load(std::int64_t bytes, int slices = 1, std::uint32_t window =
   return made;
 }
 
+/// Times of zero if it fails.
 inline sim::Outcome run(const sim::Machine& machine, const Result<sim::Workload>& workload, const sim::Load& load) {
+  sim::Outcome none;
+  none.finish.resize(static_cast<std::size_t>(machine.ranks));
+  none.core_busy.resize(none.finish.size());
+  none.level_bytes.resize(machine.tiers.size());
   EXPECT_TRUE(workload) << workload.error().message;
-  if (!workload) return {};
+  if (!workload) return none;
   auto outcome = sim::simulate(machine, *workload, load);
   EXPECT_TRUE(outcome) << outcome.error().message;
-  return outcome ? *outcome : sim::Outcome{};
+  return outcome ? *outcome : none;
 }
 
 /// Times in tests: microseconds, to a picosecond.
