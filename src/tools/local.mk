@@ -13,18 +13,22 @@ libstrata_tools_a_SOURCES += \
   src/tools/command_line.cc src/tools/command_line.h \
   src/tools/info.h src/tools/info_facts.cc src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
   src/tools/info_waits.cc \
-  src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc
+  src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc \
+  src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc \
+  src/tools/written_file.cc src/tools/written_file.h
 if HAVE_PUGIXML
 libstrata_tools_a_SOURCES += src/tools/perf_plot.cc
 else
 libstrata_tools_a_SOURCES += src/tools/perf_no_plot.cc
 endif
 
-bin_PROGRAMS += bin/strata-info bin/strata-perf
+bin_PROGRAMS += bin/strata-info bin/strata-perf bin/strata-sim
 bin_strata_info_SOURCES = src/tools/info.cc
 bin_strata_info_LDADD = $(tool_libraries)
 bin_strata_perf_SOURCES = src/tools/perf.cc
 bin_strata_perf_LDADD = $(tool_libraries)
+bin_strata_sim_SOURCES = src/tools/sim.cc
+bin_strata_sim_LDADD = $(tool_libraries)
 
 # What enters MPI is a program beside the modules, named after the MPI library as they are, so that builds for several
 # MPI libraries share a prefix. It is linked to the preload, in front of the MPI library, and needs no preloading.

@@ -19,6 +19,9 @@ enum class LinkKind : std::uint8_t {
   uplink ///< between groups of nodes that each share one way out
 };
 
+/// Whether messages on such a link leave their node.
+constexpr bool between_nodes(LinkKind link) { return link == LinkKind::network || link == LinkKind::uplink; }
+
 /// "shared cache", "shared memory", "network", "shared uplink".
 const char* to_text(LinkKind link);
 

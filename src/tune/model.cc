@@ -12,8 +12,6 @@ const LinkParameters& link_of(const Parameters& parameters, topo::LinkKind kind)
   return parameters.links[static_cast<std::size_t>(kind)];
 }
 
-bool between_nodes(topo::LinkKind kind) { return kind == topo::LinkKind::network || kind == topo::LinkKind::uplink; }
-
 /// What one level costs for one slice: time on the way, and the work of what takes part.
 struct LevelCost {
   double latency = 0;
@@ -23,23 +21,28 @@ struct LevelCost {
   double work() const { return std::max({nic, uplink, rank}); }
 };
 
+/// Ranks that work at a level, of the largest node and of the largest rack.
+struct Working {
+  double of_node, of_rack;
+};
+
 LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& parameters, const JobShape& job,
-                  topo::LinkKind kind) {
+                  topo::LinkKind kind, const Working& working) {
   const LinkParameters& link = link_of(parameters, kind);
   const double rank_time = counts.messages * link.per_message + counts.received * bytes * link.read_per_byte +
                            counts.reduced * bytes * link.reduce_per_byte;
   LevelCost cost;
-  if (!between_nodes(kind)) {
+  if (!topo::between_nodes(kind)) {
     // A round ends when all its ranks have had their turn on a core; one write serves all readers.
     cost.latency = counts.rounds * link.latency * job.crowding;
     cost.rank = (counts.published * bytes * link.per_byte + rank_time) * job.crowding;
     return cost;
   }
-  // The ranks of a node share its NIC, those of a rack its uplink.
+  // The ranks of a node that send share its NIC, those of a rack its uplink.
   cost.latency = counts.rounds * link.latency;
   cost.rank = rank_time * job.crowding;
-  cost.nic = counts.sent * bytes * link_of(parameters, topo::LinkKind::network).per_byte * job.ranks_per_node;
-  cost.uplink = counts.sent * bytes * link_of(parameters, topo::LinkKind::uplink).per_byte * job.ranks_per_rack *
+  cost.nic = counts.sent * bytes * link_of(parameters, topo::LinkKind::network).per_byte * working.of_node;
+  cost.uplink = counts.sent * bytes * link_of(parameters, topo::LinkKind::uplink).per_byte * working.of_rack *
                 (kind == topo::LinkKind::uplink ? 1 : job.crossing);
   return cost;
 }
@@ -115,22 +118,26 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
   double first = parameters.slice;
   double nic = 0, uplink = 0, network_rank = 0, memory_rank = 0; // work of one slice, over all levels
-  double share = 1;                                              // of the slice, that a rank works on at this level
+  Working working{static_cast<double>(job.ranks_per_node), static_cast<double>(job.ranks_per_rack)};
+  double share = 1; // of the slice, that a rank works on at this level
   for (std::size_t l = 0; l < composition.levels.size(); ++l) {
     const hier::LevelPlan& plan = composition.levels[l];
     const topo::LinkKind kind = job.hierarchy.levels[l].link;
     const int members = job.members[l];
     for (const coll::Form* form : hier::forms_of(plan)) {
-      const LevelCost cost = cost_of(costs.of(*form, members), slice * share, parameters, job, kind);
+      const LevelCost cost = cost_of(costs.of(*form, members), slice * share, parameters, job, kind, working);
       const double steps = parameters.step * 2;
-      const double work = cost.work() * (between_nodes(kind) ? 1 : parameters.schedule_in_memory) + steps;
+      const double work = cost.work() * (topo::between_nodes(kind) ? 1 : parameters.schedule_in_memory) + steps;
       first += cost.latency + work;
       nic += cost.nic;
       uplink += cost.uplink;
       // Levels in memory share the ranks' time with each other.
-      (between_nodes(kind) ? network_rank : memory_rank) += between_nodes(kind) ? cost.rank + steps : work;
+      (topo::between_nodes(kind) ? network_rank : memory_rank) += topo::between_nodes(kind) ? cost.rank + steps : work;
     }
     if (plan.shape == hier::Shape::scatter) share /= members;
+    if (plan.shape != hier::Shape::leader) continue;
+    if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
+    working.of_rack = std::max(1.0, working.of_rack / members);
   }
   const double slowest = std::max({parameters.slice, nic, uplink, network_rank, memory_rank});
   return first + std::max(0.0, slices - 1) * slowest;

@@ -81,6 +81,9 @@ Result<topo::Hierarchy> hierarchy_with(const Profile& profile, std::span<const t
     if (auto status = check_nesting(inner, level); !status) return status.error();
     if (level.groups == 1 || level.groups == units) continue;
     level.link = topo::LinkKind::network;
+    const bool shared = std::any_of(host_level.groups.begin(), host_level.groups.end(),
+                                    [](const HostGroup& group) { return group.uplink > 0; });
+    if (shared) hierarchy.levels.back().link = topo::LinkKind::uplink;
     units = level.groups;
     inner = level;
     hierarchy.levels.insert(hierarchy.levels.end() - 1, std::move(level));

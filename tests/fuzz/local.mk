@@ -3,7 +3,7 @@
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.h
 if FUZZERS
 check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_levels tests/fuzz/fuzz_compositions tests/fuzz/fuzz_arrivals \
-  tests/fuzz/fuzz_profiles tests/fuzz/fuzz_tables
+  tests/fuzz/fuzz_machines tests/fuzz/fuzz_profiles tests/fuzz/fuzz_tables
 endif
 fuzz_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -31,6 +31,10 @@ tests_fuzz_fuzz_tables_SOURCES = tests/fuzz/fuzz_tables.cc
 tests_fuzz_fuzz_tables_CPPFLAGS = $(fuzz_cppflags)
 tests_fuzz_fuzz_tables_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_tables_LDADD = libstrata-core.a
+tests_fuzz_fuzz_machines_SOURCES = tests/fuzz/fuzz_machines.cc
+tests_fuzz_fuzz_machines_CPPFLAGS = $(fuzz_cppflags)
+tests_fuzz_fuzz_machines_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_machines_LDADD = libstrata-core.a
 if FUZZERS
 dist_check_SCRIPTS += tests/fuzz/fuzz_test
 else

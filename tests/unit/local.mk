@@ -35,6 +35,12 @@ unit_tests_SOURCES += \
   tests/unit/sched_schedule_test.cc \
   tests/unit/shm_channel_test.cc \
   tests/unit/shm_model_test.cc \
+  tests/unit/sim_cores_test.cc \
+  tests/unit/sim_links_test.cc \
+  tests/unit/sim_machine_test.cc \
+  tests/unit/sim_machines.h \
+  tests/unit/sim_refusals_test.cc \
+  tests/unit/sim_schedules_test.cc \
   tests/unit/thread_bootstrap.h \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \

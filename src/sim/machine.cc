@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/machine.h"
+
+#include "topo/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+#include <random>
+
+namespace strata::sim {
+namespace {
+
+/// The place of each rank. `node_places`: places of one node.
+std::vector<std::int64_t> places_of(std::int64_t ranks, std::int64_t places, std::int64_t node_places,
+                                    const Mapping& mapping) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(places));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (mapping.kind == Mapping::Kind::node) {
+    const std::int64_t nodes = places / node_places;
+    for (std::int64_t rank = 0; rank < places; ++rank)
+      order[static_cast<std::size_t>(rank)] = rank % nodes * node_places + rank / nodes;
+  }
+  if (mapping.kind == Mapping::Kind::random) {
+    // Not std::shuffle, whose order depends on the standard library.
+    std::mt19937_64 random(mapping.seed);
+    for (std::size_t left = order.size(); left > 1; --left)
+      std::swap(order[left - 1], order[random() % left]);
+  }
+  order.resize(static_cast<std::size_t>(ranks));
+  return order;
+}
+
+/// hwloc's word, which strata's hierarchies use.
+std::string name_in_hierarchy(const std::string& name) { return name == "socket" ? "package" : name; }
+
+bool are_sound(std::initializer_list<double> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double n) { return std::isfinite(n) && n >= 0; });
+}
+bool is_sound(const Link& link) {
+  return are_sound({link.latency, link.per_byte, link.per_message, link.read_per_byte, link.reduce_per_byte});
+}
+
+} // namespace
+
+Machine machine_from(const MachineLine& line, const Mapping& mapping) {
+  std::int64_t places = 1, node_places = 1;
+  for (auto level = line.levels.rbegin(); level != line.levels.rend(); ++level) {
+    if (level->name == "node") node_places = places;
+    places *= level->count;
+  }
+  if (std::none_of(line.levels.begin(), line.levels.end(), [](const LineLevel& level) { return level.name == "node"; }))
+    node_places = places;
+  const auto order = places_of(line.ranks, places, node_places, mapping);
+
+  Machine machine;
+  machine.ranks = static_cast<std::int32_t>(line.ranks);
+  machine.core = line.core;
+  machine.memory_per_byte = line.memory_per_byte;
+  std::int64_t group_places = 1;
+  std::vector<std::int64_t> keys(order.size());
+  for (auto level = line.levels.rbegin(); level != line.levels.rend(); ++level) {
+    std::transform(order.begin(), order.end(), keys.begin(), [&](std::int64_t place) { return place / group_places; });
+    topo::Level groups = topo::level_of(level->name, keys);
+    machine.tiers.push_back({level->name, level->medium, level->link, std::move(groups.group_of), groups.groups});
+    group_places *= level->count;
+  }
+  return machine;
+}
+
+Result<Machine> machine_from(const topo::Hierarchy& hierarchy, std::span<const Link> links, const Core& core,
+                             double memory_per_byte) {
+  const auto refused = [](std::string message) { return Error{ErrorKind::argument, std::move(message)}; };
+  if (const Status sound = topo::check(hierarchy); !sound) return sound.error();
+  if (links.size() != hierarchy.levels.size())
+    return refused(fmt::format("{} levels have numbers, but there are {}", links.size(), hierarchy.levels.size()));
+  if (!are_sound({memory_per_byte, core.copy_per_byte, core.reduce_per_byte, core.step}))
+    return refused("a number of the core or the memory is negative or not finite");
+
+  Machine machine;
+  machine.ranks = hierarchy.ranks;
+  machine.core = core;
+  machine.memory_per_byte = memory_per_byte;
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    const bool network = topo::between_nodes(hierarchy.levels[l].link);
+    if (!is_sound(links[l]))
+      return refused(fmt::format("level {} ({}): a number is negative or not finite", l, hierarchy.levels[l].name));
+    if (!network && !machine.tiers.empty() && machine.tiers.back().medium == Medium::network)
+      return refused(
+          fmt::format("level {} ({}) shares memory, but lies outside a level of network", l, hierarchy.levels[l].name));
+    Tier tier{"core", network ? Medium::network : Medium::memory, links[l], {}, hierarchy.ranks};
+    if (l == 0) {
+      tier.group_of.resize(static_cast<std::size_t>(hierarchy.ranks));
+      std::iota(tier.group_of.begin(), tier.group_of.end(), 0);
+    } else {
+      const topo::Level& inner = hierarchy.levels[l - 1];
+      tier = {inner.name, tier.medium, links[l], inner.group_of, inner.groups};
+    }
+    machine.tiers.push_back(std::move(tier));
+  }
+  return machine;
+}
+
+topo::Hierarchy hierarchy_of(const Machine& machine) {
+  topo::Hierarchy hierarchy;
+  hierarchy.ranks = machine.ranks;
+  std::int32_t units = machine.ranks;
+  for (std::size_t t = 0; t < machine.tiers.size(); ++t) {
+    // What the groups of a tier are joined to: the groups of the next.
+    const bool outermost = t + 1 == machine.tiers.size();
+    const bool network = machine.tiers[t].medium == Medium::network;
+    topo::Level level{network ? "cluster" : "node", topo::LinkKind::network, {}, 1};
+    if (outermost) {
+      level.group_of.assign(static_cast<std::size_t>(machine.ranks), 0);
+    } else {
+      const Tier& outer = machine.tiers[t + 1];
+      level = {name_in_hierarchy(outer.name), topo::LinkKind::network, outer.group_of, outer.groups};
+      if (outer.name == "cache") level.link = topo::LinkKind::shared_cache;
+    }
+    if (!network && level.link == topo::LinkKind::network) level.link = topo::LinkKind::shared_memory;
+    if (level.groups < units) {
+      units = level.groups;
+      hierarchy.levels.push_back(std::move(level));
+    } else if (!hierarchy.levels.empty() && !network) {
+      hierarchy.levels.back().name = level.name; // the same groups: the name of the outermost
+    }
+  }
+  return hierarchy;
+}
+
+std::size_t memory_tiers(const Machine& machine) {
+  return static_cast<std::size_t>(std::count_if(machine.tiers.begin(), machine.tiers.end(),
+                                                [](const Tier& tier) { return tier.medium == Medium::memory; }));
+}
+
+std::vector<std::int32_t> nodes_of(const Machine& machine) {
+  const std::size_t memory = memory_tiers(machine);
+  if (memory < machine.tiers.size()) return machine.tiers[memory].group_of;
+  return std::vector<std::int32_t>(static_cast<std::size_t>(machine.ranks), 0);
+}
+
+double bound_of(const Machine& machine, std::int64_t bytes) {
+  double bound = 0;
+  for (const Tier& tier : machine.tiers)
+    if (tier.medium == Medium::network && tier.groups > 1)
+      bound = std::max(bound, 2.0 * (tier.groups - 1) / tier.groups * static_cast<double>(bytes) * tier.link.per_byte);
+  return bound;
+}
+
+} // namespace strata::sim

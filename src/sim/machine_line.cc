@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parser of machine lines. It goes through the text once; every complaint names the column where it stood.
+#include "base/text.h"
+#include "sim/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+namespace strata::sim {
+namespace {
+
+constexpr double not_said = -1;
+
+/// Levels, outermost first, and their defaults. Orders of magnitude of ordinary machines: 10 Gbit/s Ethernet, cores
+/// that share a level-3 cache or a socket's memory.
+struct LevelRow {
+  const char* name;
+  Medium medium;
+  double latency;
+  double uplink_per_byte;
+};
+constexpr LevelRow level_rows[] = {
+    {"pod", Medium::network, 1e-6, 0},        {"rack", Medium::network, 1e-6, 0},
+    {"node", Medium::network, 15e-6, 0.8e-9}, {"socket", Medium::memory, 0.1e-6, 0},
+    {"numa", Medium::memory, 0.03e-6, 0},     {"cache", Medium::memory, 0.02e-6, 0},
+    {"core", Medium::memory, 0.08e-6, 0},
+};
+constexpr const char* level_names = "pod, rack, node, socket, numa, cache or core";
+constexpr Link memory_defaults = {0, 0, 0.03e-6, 0.065e-9, 0.01e-9};
+constexpr Link network_defaults = {0, 0, 2e-6, 0.1e-9, 0.05e-9};
+constexpr Core core_defaults = {0.03e-9, 0.01e-9, 0.02e-6};
+
+enum class Quantity : std::uint8_t { time, rate };
+
+/// A key, and where its value goes.
+struct KeyRow {
+  const char* name;
+  Quantity quantity;
+  const char* only; ///< the one level that has it, or null
+  double Link::*link;
+  double Core::*core;
+};
+constexpr KeyRow key_rows[] = {
+    {"latency", Quantity::time, nullptr, &Link::latency, nullptr},
+    {"uplink", Quantity::rate, nullptr, &Link::per_byte, nullptr},
+    {"message", Quantity::time, nullptr, &Link::per_message, nullptr},
+    {"read", Quantity::rate, nullptr, &Link::read_per_byte, nullptr},
+    {"reduce", Quantity::rate, nullptr, &Link::reduce_per_byte, nullptr},
+    {"copy", Quantity::rate, "core", nullptr, &Core::copy_per_byte},
+    {"step", Quantity::time, "core", nullptr, &Core::step},
+    {"memory", Quantity::rate, "node", nullptr, nullptr},
+};
+
+struct UnitRow {
+  std::string_view name;
+  double factor;
+};
+constexpr UnitRow time_units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+constexpr UnitRow prefixes[] = {{"", 1},         {"K", 1e3},           {"M", 1e6},
+                                {"G", 1e9},      {"T", 1e12},          {"Ki", 1024},
+                                {"Mi", 1048576}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
+constexpr double longest_time = 10, least_rate = 1e3, greatest_rate = 1e15;
+
+std::optional<double> factor_of(std::string_view unit, Quantity quantity) {
+  if (quantity == Quantity::time) {
+    for (const UnitRow& row : time_units)
+      if (row.name == unit) return row.factor;
+    return std::nullopt;
+  }
+  double scale = 1;
+  if (unit.ends_with("bit/s"))
+    scale = 1.0 / 8, unit.remove_suffix(5);
+  else if (unit.ends_with("B/s"))
+    unit.remove_suffix(3);
+  else
+    return std::nullopt;
+  for (const UnitRow& row : prefixes)
+    if (row.name == unit) return row.factor * scale;
+  return std::nullopt;
+}
+
+/// Seconds, or seconds per byte.
+std::optional<double> value_of(std::string_view text, Quantity quantity) {
+  if (quantity == Quantity::rate && text == "unlimited") return 0;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc{} || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
+  const auto unit = factor_of(text.substr(static_cast<std::size_t>(end - text.data())), quantity);
+  if (!unit) return std::nullopt;
+  const double value = number * *unit;
+  if (quantity == Quantity::time) return value <= longest_time ? std::optional(value) : std::nullopt;
+  return value >= least_rate && value <= greatest_rate ? std::optional(1 / value) : std::nullopt;
+}
+
+class LineParser {
+public:
+  explicit LineParser(std::string_view text) : text_(text) {}
+  Result<MachineLine> parse();
+
+private:
+  Error refusal(std::size_t column, const std::string& message) const {
+    return {ErrorKind::argument, fmt::format("column {}: {}", column + 1, message)};
+  }
+  bool at_end() const { return at_ == text_.size(); }
+  void skip_white() {
+    while (!at_end() && (text_[at_] == ' ' || text_[at_] == '\t'))
+      ++at_;
+  }
+  /// Up to one of `ends`, or the end of the line.
+  std::string_view word(std::string_view ends) {
+    const std::size_t begin = at_;
+    at_ = std::min(text_.find_first_of(ends, at_), text_.size());
+    return text_.substr(begin, at_ - begin);
+  }
+  Status parse_item();
+  Status parse_ranks(std::size_t begin);
+  Status parse_level(std::string_view name, std::size_t begin);
+  Status parse_numbers(LineLevel& level);
+  Status parse_number(LineLevel& level);
+  Status settle();
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  MachineLine line_;
+  std::int64_t places_ = 1;
+  std::optional<std::int64_t> ranks_;
+  std::size_t ranks_column_ = 0;
+  std::ptrdiff_t last_row_ = -1;
+};
+
+Status LineParser::parse_item() {
+  const std::size_t begin = at_;
+  const std::string_view name = word(":=( \t");
+  if (at_end() || text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '(')
+    return refusal(begin,
+                   fmt::format("'{}' is not LEVEL:COUNT or ranks=N (a level is {})", printable(name), level_names));
+  if (text_[at_++] == ':') return parse_level(name, begin);
+  if (name != "ranks")
+    return refusal(begin,
+                   fmt::format("'{}=' stands outside of parentheses, where only ranks= is allowed", printable(name)));
+  return parse_ranks(begin);
+}
+
+Status LineParser::parse_ranks(std::size_t begin) {
+  if (ranks_) return refusal(begin, "ranks= is said twice");
+  const std::string_view digits = word(" \t");
+  const auto number = strata::parse_number(digits);
+  if (!number || *number < 1 || *number > most_ranks)
+    return refusal(begin, fmt::format("ranks={} is not allowed (1 to the product of the counts)", printable(digits)));
+  ranks_ = static_cast<std::int64_t>(*number);
+  ranks_column_ = begin;
+  return ok();
+}
+
+Status LineParser::parse_level(std::string_view name, std::size_t begin) {
+  const auto* const row = std::find_if(std::begin(level_rows), std::end(level_rows),
+                                       [&](const LevelRow& known) { return known.name == name; });
+  if (row == std::end(level_rows))
+    return refusal(begin, fmt::format("'{}' is no level ({})", printable(name), level_names));
+  if (row - level_rows <= last_row_)
+    return refusal(begin, fmt::format("{} cannot stand behind {}: levels come once each, outermost first ({})", name,
+                                      level_rows[last_row_].name, level_names));
+  last_row_ = row - level_rows;
+  const std::size_t digits_begin = at_;
+  const std::string_view digits = word("( \t");
+  const auto count = strata::parse_number(digits);
+  if (!count || *count < 1 || *count > most_ranks)
+    return refusal(digits_begin, fmt::format("{}:{} is not allowed (1 to {})", name, printable(digits), most_ranks));
+  places_ *= static_cast<std::int64_t>(*count); // 10^12 at most
+  if (places_ > most_ranks)
+    return refusal(digits_begin, fmt::format("with {}:{} there are {} ranks; {} at most are allowed", name, digits,
+                                             places_, most_ranks));
+  LineLevel level;
+  level.name = name;
+  level.medium = row->medium;
+  level.count = static_cast<std::int64_t>(*count);
+  level.link = {row->latency, row->uplink_per_byte, not_said, not_said, not_said};
+  if (!at_end() && text_[at_] == '(')
+    if (Status numbers = parse_numbers(level); !numbers) return numbers;
+  line_.levels.push_back(std::move(level));
+  return ok();
+}
+
+// "(key=value, key=value)"
+Status LineParser::parse_numbers(LineLevel& level) {
+  const std::size_t open = at_++;
+  for (;;) {
+    skip_white();
+    if (Status number = parse_number(level); !number) return number;
+    skip_white();
+    if (at_end()) return refusal(open, "this '(' is never closed");
+    const char next = text_[at_++];
+    if (next == ')') break;
+    if (next != ',') return refusal(at_ - 1, "between numbers stands ',' and behind the last ')'");
+  }
+  if (!at_end() && text_[at_] != ' ' && text_[at_] != '\t') return refusal(at_, "behind ')' stands a space");
+  return ok();
+}
+
+Status LineParser::parse_number(LineLevel& level) {
+  const std::size_t begin = at_;
+  const std::string_view name = word("=,) \t");
+  const auto has = [&](const KeyRow& row) { return row.only == nullptr || row.only == level.name; };
+  const auto* const row = std::find_if(std::begin(key_rows), std::end(key_rows),
+                                       [&](const KeyRow& known) { return known.name == name && has(known); });
+  if (row == std::end(key_rows)) {
+    std::string allowed;
+    for (const KeyRow& known : key_rows)
+      if (has(known)) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", known.name);
+    return refusal(begin, fmt::format("'{}' is no number of a {} ({})", printable(name), level.name, allowed));
+  }
+  if (at_end() || text_[at_] != '=') return refusal(at_, fmt::format("behind {} stands '='", name));
+  const std::size_t value_begin = ++at_;
+  const std::string_view text = word(",) \t");
+  const auto value = value_of(text, row->quantity);
+  if (!value)
+    return refusal(value_begin,
+                   fmt::format("{}={} is not allowed ({})", name, printable(text),
+                               row->quantity == Quantity::time
+                                   ? "0s to 10s: a number and s, ms, us or ns"
+                                   : "1KB/s to 1000TB/s: a number and B/s or bit/s, such as 12.5GB/s or 100Gbit/s; or "
+                                     "unlimited"));
+  if (row->link != nullptr)
+    level.link.*row->link = *value;
+  else if (row->core != nullptr)
+    line_.core.*row->core = *value;
+  else
+    line_.memory_per_byte = *value;
+  return ok();
+}
+
+// Checks what only the whole line tells, and fills in what it does not say.
+Status LineParser::settle() {
+  if (line_.levels.empty())
+    return refusal(0, fmt::format("a machine has at least one level, such as core:8 (a level is {})", level_names));
+  bool has_node = false, has_network = false;
+  Link memory = memory_defaults, network = network_defaults;
+  for (auto level = line_.levels.rbegin(); level != line_.levels.rend(); ++level) {
+    Link& inner = level->medium == Medium::memory ? memory : network;
+    for (const auto member : {&Link::per_message, &Link::read_per_byte, &Link::reduce_per_byte})
+      inner.*member = level->link.*member = level->link.*member < 0 ? inner.*member : level->link.*member;
+    if (level->name == "core") line_.core.reduce_per_byte = level->link.reduce_per_byte;
+    has_node |= level->name == "node";
+    has_network |= level->medium == Medium::network;
+  }
+  if (has_network && !has_node)
+    return refusal(0, fmt::format("{} holds nodes: add node:COUNT behind it", line_.levels.front().name));
+  if (ranks_ && *ranks_ > places_)
+    return refusal(ranks_column_, fmt::format("ranks={} is not allowed: the levels make {}", *ranks_, places_));
+  line_.ranks = ranks_.value_or(places_);
+  return ok();
+}
+
+Result<MachineLine> LineParser::parse() {
+  line_.core = core_defaults;
+  for (skip_white(); !at_end(); skip_white())
+    if (Status item = parse_item(); !item) return item.error();
+  if (Status whole = settle(); !whole) return whole.error();
+  return std::move(line_);
+}
+
+} // namespace
+
+Result<MachineLine> machine_line_from(std::string_view text) { return LineParser(text).parse(); }
+
+Result<Mapping> mapping_from(std::string_view text) {
+  constexpr std::string_view random = "random:";
+  if (text == "slot") return Mapping{};
+  if (text == "node") return Mapping{Mapping::Kind::node, 0};
+  if (text.starts_with(random))
+    if (const auto seed = strata::parse_number(text.substr(random.size())))
+      return Mapping{Mapping::Kind::random, *seed};
+  return Error{ErrorKind::argument,
+               fmt::format("'{}' is no mapping (slot, node, or random:SEED with a whole number)", printable(text))};
+}
+
+} // namespace strata::sim

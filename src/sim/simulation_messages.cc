@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What steps cost their core, and how messages travel.
+#include "sim/simulation.h"
+
+#include <algorithm>
+
+namespace strata::sim {
+
+using sched::Kind;
+
+// Receive, reduce and copy: all that read operands and write one range.
+double Simulation::run_with_operands(std::int32_t rank, Index step, std::int64_t bytes, double time) {
+  const FlatStep& flat = workload_.step(step);
+  const auto size = static_cast<double>(bytes);
+  const auto messages = workload_.messages_of(step);
+  const bool reduces = flat.kind == Kind::reduce;
+  double work = flat.local_operands * size * (reduces ? machine_.core.reduce_per_byte : machine_.core.copy_per_byte);
+  double end = time;
+  for (const Index taken : messages) {
+    const Link& link = link_of(taken);
+    work += size * (link.read_per_byte + (reduces ? link.reduce_per_byte : 0));
+    if (in_memory(taken)) end = std::max(end, read_in_place(taken, bytes, time));
+  }
+  const auto passed = static_cast<std::int64_t>(flat.local_operands + messages.size() + 1) * bytes;
+  return std::max({end, time + work, servers_.pass(servers_.memory(rank), time, passed).end});
+}
+
+// The reader's loads cross the uplinks between the two groups.
+double Simulation::read_in_place(Index message, std::int64_t bytes, double time) {
+  const Message& read = this->message(message);
+  double end = time;
+  for (std::size_t tier = 0; tier <= top_of(message); ++tier) {
+    end = std::max(end, servers_.pass(servers_.up(tier, read.sender), time, bytes).end);
+    end = std::max(end, servers_.pass(servers_.down(tier, read.receiver), time, bytes).end);
+  }
+  return end;
+}
+
+double Simulation::run_send(std::int32_t rank, std::int32_t slice, Index step, std::int64_t bytes, double time) {
+  const auto messages = workload_.messages_of(step);
+  const std::size_t level = workload_.step(step).level;
+  if (level_bytes_.size() <= level) level_bytes_.resize(level + 1);
+  level_bytes_[level] += bytes * static_cast<std::int64_t>(messages.size());
+  if (std::any_of(messages.begin(), messages.end(), [&](Index sent) { return in_memory(sent); }))
+    time = publish(rank, slice, step, bytes, time);
+  for (const Index sent : messages) {
+    if (in_memory(sent)) continue;
+    time += link_of(sent).per_message;
+    ++waiting(slice, step); // until it has left
+    events_.push({time, rank, slice, step, sent, Event::Kind::enters, 0, time});
+  }
+  return time;
+}
+
+// One copy for all readers.
+double Simulation::publish(std::int32_t rank, std::int32_t slice, Index step, std::int64_t bytes, double time) {
+  const auto messages = workload_.messages_of(step);
+  double per_message = 0;
+  for (const Index sent : messages)
+    if (in_memory(sent)) per_message = std::max(per_message, link_of(sent).per_message);
+  const double copied = time + per_message + static_cast<double>(bytes) * machine_.core.copy_per_byte;
+  const double end = std::max(copied, servers_.pass(servers_.memory(rank), time, 2 * bytes).end);
+  for (const Index sent : messages)
+    if (in_memory(sent)) events_.push({end + latency_of(sent), rank, slice, step, sent, Event::Kind::arrives, 0, 0});
+  return end;
+}
+
+// The way of a message between nodes: up through the sender's groups, down through the receiver's.
+std::size_t Simulation::server_of(Index message, std::size_t stage) const {
+  const std::size_t tiers = top_of(message) - memory_tiers_ + 1;
+  if (stage < tiers) return servers_.up(memory_tiers_ + stage, this->message(message).sender);
+  return servers_.down(top_of(message) - (stage - tiers), this->message(message).receiver);
+}
+
+// One limited link, and the unlimited ones before it.
+void Simulation::travel(const Event& event) {
+  Event next = event;
+  const std::size_t tiers = top_of(event.message) - memory_tiers_ + 1;
+  const std::int64_t bytes = bytes_of(event.step, event.slice);
+  while (next.stage < 2 * tiers) {
+    const std::size_t server = server_of(event.message, next.stage);
+    const bool limited = servers_.is_limited(server);
+    if (limited && next.time > event.time) return events_.push(next); // its turn comes later
+    const Servers::Passage passage = servers_.pass(server, next.time, bytes);
+    next.time = passage.begin;
+    next.end = std::max(next.end, passage.end);
+    if (next.stage == 0) {
+      Event left = event;
+      left.kind = Event::Kind::left;
+      left.time = next.end;
+      events_.push(left);
+    }
+    if (++next.stage == tiers) { // across
+      next.time += latency_of(event.message);
+      next.end += latency_of(event.message);
+    }
+    if (limited && next.stage < 2 * tiers) return events_.push(next);
+  }
+  next.kind = Event::Kind::arrives;
+  next.time = next.end;
+  events_.push(next);
+}
+
+} // namespace strata::sim

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/sim.h"
+#include "tools/command_line.h"
+#include "tools/written_file.h"
+
+#include <cstdio>
+
+int main(int count, char** arguments) {
+  using namespace strata;
+  using namespace strata::tools;
+  SimFlags flags;
+  if (const auto status = parse(flags, count, arguments)) return *status;
+  const auto rows = simulate_all(flags);
+  if (!rows) return complain("strata-sim", rows.error().message, 1);
+  if (!flags.trace_file.empty()) {
+    const hier::AllReduce schedule(flags.hierarchy, flags.compositions.front());
+    const std::string trace = trace_of(flags.machine, schedule, rows->front().outcome).dump() + "\n";
+    if (const Status written = write_whole(flags.trace_file, trace); !written)
+      return complain("strata-sim", written.error().message, 1);
+  }
+  const std::string text = flags.as_json ? document_of(flags, *rows).dump(2) + "\n" : table_of(flags, *rows);
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// strata-sim: what schedules would take on a machine that is not here.
+#pragma once
+
+#include "hier/composition.h"
+#include "sim/simulator.h"
+#include "tune/choice.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace strata::tools {
+
+struct SimFlags {
+  std::string machine_text;
+  sim::Machine machine;
+  topo::Hierarchy hierarchy;
+  std::string mapping = "slot";
+  std::vector<hier::Composition> compositions; ///< empty: all that strata would consider
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t slice = 0;  ///< bytes; 0: as strata would choose
+  std::uint64_t window = 0; ///< 0: as strata would choose
+  std::string trace_file;   ///< empty: none
+  bool as_json = false;
+};
+
+/// More ranks than this take too long to make the programs of.
+inline constexpr std::int64_t most_simulated_ranks = 16384;
+/// Sizes are of vectors of float32, which no slice or range cuts.
+inline constexpr std::int64_t simulated_element_bytes = 4;
+
+/// Parses and checks the command line; the exit status when the tool is to end now.
+std::optional<int> parse(SimFlags& flags, int count, char** arguments);
+/// The flags for words as they stand behind their options, for parse and for tests.
+struct SimWords {
+  std::vector<std::string> machine;
+  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace;
+};
+Result<SimFlags> sim_flags_from(const SimWords& words);
+
+/// One algorithm at one size.
+struct SimRow {
+  std::int64_t bytes = 0;
+  std::string algorithm;
+  std::int64_t slice_bytes = 0;
+  std::uint32_t window = 1;
+  std::optional<double> predicted_seconds; ///< by the analytic model, where it knows such a machine
+  sim::Outcome outcome;
+};
+
+/// Simulates everything that the flags ask for; rows by size, the fastest first. The timeline is there if a trace is
+/// wanted.
+Result<std::vector<SimRow>> simulate_all(const SimFlags& flags);
+
+/// The machine as the cost model sees it, as far as it can: one kind of link for all of the network.
+tune::Situation situation_of(const sim::Machine& machine, const topo::Hierarchy& hierarchy);
+/// Whether that is all there is to the machine.
+bool is_known_to_the_model(const sim::Machine& machine);
+
+/// What took longest in a run: an uplink or memory with a limit, or else a core.
+struct Bottleneck {
+  std::string name; ///< "node 3 up", "core of rank 0"
+  double busy = 0;  ///< seconds
+};
+Bottleneck bottleneck_of(const sim::Machine& machine, const sim::Outcome& outcome);
+
+std::string table_of(const SimFlags& flags, const std::vector<SimRow>& rows);
+nlohmann::json document_of(const SimFlags& flags, const std::vector<SimRow>& rows);
+
+/// The timeline in the Trace Event Format that Perfetto and chrome://tracing read: a complete event per step, the node
+/// as process, the rank as thread, microseconds.
+nlohmann::json trace_of(const sim::Machine& machine, const hier::AllReduce& schedule, const sim::Outcome& outcome);
+
+} // namespace strata::tools

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/options.h"
+#include "base/text.h"
+#include "tools/command_line.h"
+#include "tools/perf.h"
+#include "tools/sim.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace strata::tools {
+namespace {
+
+constexpr const char* tool = "strata-sim";
+constexpr std::uint64_t most_slice = std::uint64_t{1} << 40, most_window = 1024;
+
+Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
+
+Status settle_machine(SimFlags& flags, const SimWords& words) {
+  flags.machine_text = fmt::format("{}", fmt::join(words.machine, " "));
+  auto line = sim::machine_line_from(flags.machine_text);
+  if (!line) return refused("MACHINE, " + line.error().message);
+  std::int64_t places = 1;
+  for (const sim::LineLevel& level : line->levels)
+    places *= level.count;
+  if (!words.ranks.empty()) {
+    const auto ranks = parse_number(words.ranks);
+    if (!ranks || *ranks < 1 || *ranks > static_cast<std::uint64_t>(places))
+      return refused(
+          fmt::format("--ranks {} is not allowed (1 to {}, the places of MACHINE)", printable(words.ranks), places));
+    line->ranks = static_cast<std::int64_t>(*ranks);
+  }
+  if (line->ranks > most_simulated_ranks)
+    return refused(
+        fmt::format("MACHINE has {} ranks; {} at most are simulated (see --ranks)", line->ranks, most_simulated_ranks));
+  const auto mapping = sim::mapping_from(words.mapping);
+  if (!mapping) return refused("--mapping " + mapping.error().message);
+  flags.mapping = words.mapping;
+  flags.machine = sim::machine_from(*line, *mapping);
+  flags.hierarchy = sim::hierarchy_of(flags.machine);
+  return ok();
+}
+
+Status settle_compositions(SimFlags& flags, const SimWords& words) {
+  if (words.algorithm == "all") return ok();
+  for (const std::string_view text : split(words.algorithm, ',')) {
+    auto composition = hier::composition_from(std::string(trim(text)), flags.hierarchy);
+    if (!composition) return refused("--algorithm: " + composition.error().message);
+    flags.compositions.push_back(std::move(*composition));
+  }
+  return ok();
+}
+
+Status settle_sizes(SimFlags& flags, const SimWords& words) {
+  auto sizes = sizes_from(words.bytes);
+  if (!sizes) return refused("--bytes: " + sizes.error().message);
+  for (const std::uint64_t bytes : *sizes)
+    if (bytes % simulated_element_bytes != 0)
+      return refused(
+          fmt::format("--bytes: size {} is no multiple of the {} bytes of float32", bytes, simulated_element_bytes));
+  flags.sizes = std::move(*sizes);
+  if (!words.slice.empty()) {
+    const auto slice = parse_bytes(words.slice);
+    if (!slice || *slice < simulated_element_bytes || *slice > most_slice)
+      return refused(fmt::format("--slice {} is not allowed ({} to 1024G bytes)", printable(words.slice),
+                                 simulated_element_bytes));
+    flags.slice = *slice;
+  }
+  if (!words.window.empty()) {
+    const auto window = parse_number(words.window);
+    if (!window || *window < 1 || *window > most_window)
+      return refused(fmt::format("--window {} is not allowed (1 to {})", printable(words.window), most_window));
+    flags.window = *window;
+  }
+  return ok();
+}
+
+} // namespace
+
+Result<SimFlags> sim_flags_from(const SimWords& words) {
+  SimFlags flags;
+  Status settled = settle_machine(flags, words);
+  if (settled) settled = settle_compositions(flags, words);
+  if (settled) settled = settle_sizes(flags, words);
+  if (!settled) return settled.error();
+  flags.trace_file = words.trace;
+  if (!flags.trace_file.empty() && (flags.sizes.size() != 1 || flags.compositions.size() != 1))
+    return refused("--trace shows one run: give one composition with --algorithm and one size with --bytes");
+  return flags;
+}
+
+std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
+  CLI::App app("What all-reduces would take on a machine that is not here: a simulation of strata's schedules.");
+  prepare(app, tool);
+  SimWords words;
+  bool as_json = false;
+  app.add_option("machine", words.machine,
+                 "levels, outermost first, such as 'rack:2(uplink=6GB/s) node:4(uplink=100Gbit/s, latency=2us) core:8'")
+      ->type_name("MACHINE")
+      ->required();
+  app.add_option("--algorithm", words.algorithm,
+                 "compositions such as direct+ring, innermost level first, separated by ','; or all (default)")
+      ->type_name("COMPOSITION");
+  app.add_option("--bytes", words.bytes, "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double")
+      ->type_name("LIST");
+  app.add_option("--slice", words.slice, "bytes of a slice; without, as strata would choose")->type_name("N");
+  app.add_option("--window", words.window, "slices in flight; without, as strata would choose")->type_name("N");
+  app.add_option("--mapping", words.mapping, "of ranks to places: slot (default), node, or random:SEED")
+      ->type_name("HOW");
+  app.add_option("--ranks", words.ranks, "how many ranks; without, one for each place")->type_name("N");
+  app.add_option("--trace", words.trace, "write what every core does, for Perfetto or chrome://tracing, to FILE")
+      ->type_name("FILE");
+  app.add_flag("--json", as_json, "write all of it as a JSON document");
+  if (const auto status = parse(app, tool, count, arguments)) return status;
+  auto settled = sim_flags_from(words);
+  if (!settled) return complain(tool, settled.error().message, bad_usage);
+  flags = std::move(*settled);
+  flags.as_json = as_json;
+  return std::nullopt;
+}
+
+} // namespace strata::tools
