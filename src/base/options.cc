@@ -50,6 +50,8 @@ std::span<const OptionRow> option_table() {
       number<&Options::probe, 1, 50, Zero::allowed>(
           "PROBE", "Percent of the time of calls between nodes that measuring the links may take; 0 never measures.",
           Scope::agreed),
+      text<&Options::profile>("PROFILE", "cache, none, or a file as in strata-profile(5)",
+                              "Where links that were measured before are known from.", Scope::agreed),
       switches<log_topics>("LOG", "What is logged to standard error; choice: what runs, why, and the runners-up.",
                            Scope::local),
       flag<&Options::statistics>("STATS", "1 prints a table of calls, bytes and reasons at MPI_Finalize.",

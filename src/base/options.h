@@ -41,6 +41,7 @@ struct Options {
   bool reproducible = false;                        ///< the same bits whatever the mapping, the timing and the choice
   bool check = false;                               ///< compare the ranks' arguments before each call
   std::uint64_t probe = 5;                          ///< percent of the time of calls that measuring links may take
+  std::string profile = "cache";                    ///< where links that were measured before are known from
   std::uint64_t start_seconds = 10;                 ///< how long MPI_Init waits for the other ranks' hello
   std::uint64_t hang_seconds = 0;                   ///< a call that waits longer says for whom; 0: never
   int dump_signal = 0;                              ///< a process that gets it says what it waits for; 0: none

@@ -10,6 +10,7 @@
 #include "transport/shm/parity_board.h"
 #include "tune/choice.h"
 #include "tune/probe.h"
+#include "tune/profile.h"
 #include "tune/trial.h"
 
 #include <array>
@@ -130,6 +131,7 @@ private:
   Status settle_hierarchy();
   bool wants(const std::string& transport) const;
   Status share_cards();
+  Status share_profile();
 
   // context_plan.cc
   void decide(Decision& decision, std::size_t bytes);
@@ -159,7 +161,10 @@ private:
   void prepare_probe();
   std::vector<std::int32_t> first_ranks() const;
   void probe_links();
-  void adopt_probe();
+  void conclude_probe();
+  void adopt_profile(const std::string& text);
+  void adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink);
+  std::optional<tune::Profile> profile_of(const tune::Probe& probe) const;
   void decide_anew();
   void log_probe(const tune::Probe& probe) const;
 

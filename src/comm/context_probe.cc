@@ -10,10 +10,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "comm/link_flow.h"
+#include "tune/quantity.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 namespace strata::comm {
 namespace {
@@ -114,28 +116,115 @@ void Context::probe_links() {
     if (!all) by_node[n].failed = 1;
   }
   probe_->settle(by_node);
-  if (probe_->finished()) adopt_probe();
+  if (probe_->finished()) conclude_probe();
 }
 
-/// Takes over what was measured; with racks, every size is decided anew.
-void Context::adopt_probe() {
-  const topo::Racks& racks = probe_->racks();
-  log_probe(*probe_);
-  const bool failed = probe_->failed();
-  tune::LinkParameters& network = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
-  if (!failed && racks.node_rate > 0) network.per_byte = 1 / racks.node_rate;
-  if (!failed && probe_->latency() > 0) network.latency = probe_->latency();
-  if (!failed && racks.racks > 1) {
-    tune::LinkParameters& uplink = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)];
-    uplink = network;
-    uplink.per_byte = 1 / racks.uplink;
-    topo::Hierarchy with_racks = topo::with_racks(situation_.job.hierarchy, facts_, racks.rack_of);
-    situation_.plain = situation_.job;
-    situation_.job = tune::shape_of(with_racks, facts_, usable_cores_);
-    tune::note_racks(*situation_.plain, situation_.job);
-    decide_anew();
+void Context::conclude_probe() {
+  const std::unique_ptr<tune::Probe> probe = std::move(probe_);
+  log_probe(*probe);
+  if (probe->failed()) return;
+  const topo::Racks& racks = probe->racks();
+  const topo::Hierarchy& plain = situation_.plain ? situation_.plain->hierarchy : situation_.job.hierarchy;
+  adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe->latency(), racks.node_rate, racks.uplink);
+  if (rank_ != 0) return;
+  if (auto profile = profile_of(*probe)) process_.known_links().keep(std::move(*profile));
+}
+
+/// Nothing where a host stands for several nodes, as containers do, or names say nothing.
+std::optional<tune::Profile> Context::profile_of(const tune::Probe& probe) const {
+  const std::vector<std::int32_t> first = first_ranks();
+  tune::Profile profile;
+  for (const std::int32_t rank : first)
+    profile.hosts.push_back(hosts_[static_cast<std::size_t>(rank)]);
+  const std::vector<std::string> host_of_node = profile.hosts;
+  std::sort(profile.hosts.begin(), profile.hosts.end());
+  if (std::adjacent_find(profile.hosts.begin(), profile.hosts.end()) != profile.hosts.end()) return std::nullopt;
+  const topo::Racks& racks = probe.racks();
+  profile.measured = std::time(nullptr);
+  profile.transport = link_names_.back();
+  profile.latency = tune::rounded_measurement(probe.latency());
+  profile.bandwidth = tune::rounded_measurement(racks.node_rate);
+  if (racks.racks > 1) {
+    tune::HostLevel level{"rack", {}};
+    for (std::int32_t rack = 0; rack < racks.racks; ++rack) {
+      tune::HostGroup group;
+      group.name = fmt::format("r{}", rack);
+      for (std::size_t node = 0; node < host_of_node.size(); ++node)
+        if (racks.rack_of[node] == rack) group.hosts.push_back(host_of_node[node]);
+      std::sort(group.hosts.begin(), group.hosts.end());
+      group.uplink = tune::rounded_measurement(racks.uplink);
+      level.groups.push_back(std::move(group));
+    }
+    profile.levels.push_back(std::move(level));
   }
-  probe_.reset();
+  for (const topo::SlowNode& slow : racks.slow)
+    profile.slow.push_back({host_of_node[static_cast<std::size_t>(slow.node)], tune::rounded_measurement(slow.factor)});
+  std::sort(profile.slow.begin(), profile.slow.end(),
+            [](const tune::SlowHost& a, const tune::SlowHost& b) { return a.host < b.host; });
+  return profile;
+}
+
+/// What rank 0 knows of the links from before, for all ranks.
+Status Context::share_profile() {
+  if (situation_.job.nodes < 2 || options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty())
+    return ok();
+  KnownLinks::Found found;
+  if (rank_ == 0) {
+    std::vector<std::string> hosts = hosts_;
+    std::sort(hosts.begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+    if (hosts.size() == static_cast<std::size_t>(situation_.job.nodes))
+      found = process_.known_links().find(hosts, link_names_.back());
+    if (!found.complaint.empty()) warnings_.push_back(found.complaint);
+    notes_.insert(notes_.end(), found.notes.begin(), found.notes.end());
+  }
+  const auto texts = gather_text(*bootstrap_, found.text);
+  if (!texts) return texts.error();
+  if (!texts->front().empty()) adopt_profile(texts->front());
+  return ok();
+}
+
+void Context::adopt_profile(const std::string& text) {
+  const auto profile = tune::profile_from(text, "profile");
+  if (!profile) {
+    notes_.push_back(profile.error().message);
+    return;
+  }
+  const auto hierarchy = tune::hierarchy_with(*profile, facts_, hosts_);
+  if (!hierarchy) {
+    notes_.push_back(hierarchy.error().message);
+    return;
+  }
+  double uplink = 0;
+  for (const tune::HostLevel& level : profile->levels)
+    for (const tune::HostGroup& group : level.groups)
+      if (group.uplink > 0 && (uplink == 0 || group.uplink < uplink)) uplink = group.uplink;
+  adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
+  probe_.reset(); // until a call takes another time than it did
+}
+
+/// Takes over what is known of the links. Where that gives other levels, every size is decided anew.
+void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink) {
+  tune::LinkParameters& network = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
+  if (bandwidth > 0) network.per_byte = 1 / bandwidth;
+  if (latency > 0) network.latency = latency;
+  tune::LinkParameters& shared = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)];
+  shared = network;
+  if (uplink > 0) shared.per_byte = 1 / uplink;
+
+  const auto same_groups = [](const topo::Level& one, const topo::Level& other) {
+    return one.group_of == other.group_of && one.link == other.link;
+  };
+  const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;
+  if (std::equal(before.begin(), before.end(), hierarchy.levels.begin(), hierarchy.levels.end(), same_groups)) return;
+  const tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
+  situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
+  situation_.plain.reset();
+  if (hierarchy.levels.size() > plain.hierarchy.levels.size()) {
+    situation_.plain = plain;
+    tune::note_racks(*situation_.plain, situation_.job);
+  }
+  decide_anew();
 }
 
 /// Forgets what was decided, but not what was counted.
@@ -166,8 +255,8 @@ void Context::log_probe(const tune::Probe& probe) const {
                                  "the rate beside others",
                                  situation_.job.nodes, probe.rounds(), format_duration(probe.spent()),
                                  racks.node_rate / 1e6, format_duration(probe.latency()), 100 * racks.inside);
-  for (const std::int32_t slow : racks.slow)
-    line += fmt::format("; {} is slow", host(static_cast<std::size_t>(slow)));
+  for (const topo::SlowNode& slow : racks.slow)
+    line += fmt::format("; {} has {:.0f}% of that", host(static_cast<std::size_t>(slow.node)), 100 * slow.factor);
   for (std::int32_t rack = 0; racks.racks > 1 && rack < racks.racks; ++rack) {
     if (rack == 0)
       line += fmt::format(" in a rack, {:.0f}% across; uplinks of {:.4g} MB/s", 100 * racks.across, racks.uplink / 1e6);

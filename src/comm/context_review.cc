@@ -65,6 +65,7 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
                          situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
                          format_duration(before)));
   try_anew(decision, bytes);
+  if (!probe_) prepare_probe(); // what is known of the links may not hold any more
 }
 
 /// All ways that were tried for this size class, and none that was dropped when racks were found.

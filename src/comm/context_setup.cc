@@ -58,6 +58,7 @@ Result<std::unique_ptr<Context>> Context::create(Process& process, std::unique_p
   if (Status shared = context->share_cards(); !shared) return shared.error();
   if (Status found = context->find_neighbours(); !found) return found.error();
   if (Status settled = context->settle_hierarchy(); !settled) return settled.error();
+  if (Status shared = context->share_profile(); !shared) return shared.error();
   return context;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/options.h"
+#include "comm/known_links.h"
 #include "engine/scratch.h"
 #include "kernel/kernel.h"
 #include "topo/local_facts.h"
@@ -64,6 +65,7 @@ public:
   const kernel::Kernels& kernels() const { return *kernels_; }
   const topo::LocalFacts& facts() const { return facts_; }
   engine::ScratchBudget& scratch() { return scratch_; }
+  KnownLinks& known_links() { return known_links_; }
   /// What this process waits for; in its segment, if it can have one. The same at every call.
   Activity& activity();
   /// The process' rank among all ranks of the job, for whoever reads its activity.
@@ -96,6 +98,7 @@ private:
   const kernel::Kernels* kernels_ = nullptr;
   topo::LocalFacts facts_;
   engine::ScratchBudget scratch_;
+  KnownLinks known_links_;
   Activity activity_; ///< without a segment
   std::mutex mutex_;
   bool shared_memory_tried_ = false;

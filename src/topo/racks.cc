@@ -195,7 +195,7 @@ Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates) {
   racks.node_rate = median(node_rates);
   for (std::size_t node = 0; node < node_rates.size(); ++node)
     if (node_rates[node] > 0 && node_rates[node] < racks.node_rate / 2)
-      racks.slow.push_back(static_cast<std::int32_t>(node));
+      racks.slow.push_back({static_cast<std::int32_t>(node), node_rates[node] / racks.node_rate});
   const std::vector<Pair> pairs = pairs_of(rates, best);
   compare(racks, pairs);
 

@@ -17,6 +17,11 @@ struct TransferRate {
   double bytes_per_second = 0;
 };
 
+struct SlowNode {
+  std::int32_t node = 0;
+  double factor = 1; ///< its best relative to the median
+};
+
 /// Racks are numbered by their lowest node.
 struct Racks {
   std::vector<std::int32_t> rack_of; ///< by node
@@ -25,7 +30,7 @@ struct Racks {
   double uplink = 0;                 ///< bytes per second out of a rack; 0: no racks
   double inside = 1;                 ///< mean rate of pairs of one rack, relative to what their nodes can do at best
   double across = 1;                 ///< the same of pairs of different racks; no racks: of all pairs
-  std::vector<std::int32_t> slow;    ///< nodes whose best is below half of the median
+  std::vector<SlowNode> slow;        ///< nodes whose best is below half of the median
 };
 
 /// Racks that explain the rates, or none: two racks of two nodes at least, and pairs across them clearly slower than

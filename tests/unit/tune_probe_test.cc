@@ -77,7 +77,9 @@ TEST(Probe, TakesASlowNodeForWhatItIs) {
   network.slow_down(4, 0.25);
   const Probe probe = probed(network);
   EXPECT_EQ(probe.racks().racks, 1);
-  EXPECT_EQ(probe.racks().slow, std::vector<std::int32_t>{4});
+  ASSERT_EQ(probe.racks().slow.size(), 1U);
+  EXPECT_EQ(probe.racks().slow[0].node, 4);
+  EXPECT_NEAR(probe.racks().slow[0].factor, 0.25, 0.05);
   EXPECT_NEAR(probe.racks().node_rate, 118e6, 0.2 * 118e6);
 }
 

@@ -42,6 +42,7 @@ def _agent_text(shape, pids):
     cases = ["%s | %s) pid=%d ;;" % (shape.name(node), shape.address(node), pid) for node, pid in enumerate(pids)]
     login = {name: os.environ[name] for name in ("HOME", "PATH", "LD_LIBRARY_PATH", "USER") if name in os.environ}
     login["TMPDIR"] = machine.SCRATCH
+    login["XDG_CACHE_HOME"] = machine.SCRATCH  # what programs keep is of this cluster, whose hosts are named like others'
     return AGENT_TEXT % ("\n".join(cases), " ".join("%s=%s" % (name, shlex.quote(login[name])) for name in login))
 
 
