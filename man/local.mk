@@ -2,6 +2,7 @@
 dist_man_MANS += \
   man/strata-info.1 \
   man/strata-perf.1 \
+  man/strata-probe.1 \
   man/strata-profile.5 \
   man/strata-run.1 \
   man/strata-sim.1 \

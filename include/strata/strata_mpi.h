@@ -23,7 +23,7 @@ extern "C" {
  *  Texts are JSON objects in UTF-8, terminated by a zero; each function returns the bytes that the whole text needs,
  *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. */
 struct strata_mpi_introspection {
-  uint32_t version; /**< 2; what a version adds stands at the end */
+  uint32_t version; /**< 3; what a version adds stands at the end */
 
   /** The MPI library's own all-reduce, past strata: the address of a function with MPI_Allreduce's type. */
   void (*native_allreduce)(void);
@@ -44,6 +44,15 @@ struct strata_mpi_introspection {
    * compare options in one process. Returns 0, or -1 when there is no such option, it is not an agreed one, or the
    * value is not allowed. Not thread-safe. */
   int (*set_option)(const char* name, const char* value);
+
+  /** Since version 3. Measures the links between the nodes of `*communicator` now, to the end, whatever STRATA_PROBE
+   *  says; collective. Makes the context if it is not there yet. 0; 1 when all ranks are on one node, so that there is
+   *  nothing to measure; -1 when the communicator has no context or the ranks could not exchange. */
+  int (*measure_links)(const void* communicator);
+
+  /** Since version 3. What is known of these links: the text of a profile (strata-profile(5)), measured or found, on
+   *  rank 0; empty when nothing is, or where hosts have no names of their own, and on the other ranks. Local. */
+  size_t (*describe_links)(const void* communicator, char* text, size_t room);
 };
 
 /** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off).

@@ -82,6 +82,11 @@ public:
   /// Whether calls of this size still try one way after the other.
   bool on_trial(std::size_t bytes) const { return decisions_[tune::size_class(bytes)].trial != nullptr; }
 
+  /// Measures the links between the nodes now, to the end. Collective; only where there are several nodes.
+  Status measure_links();
+  /// On rank 0, the text of a profile of what is known of these links, measured or found; else empty.
+  const std::string& links_text() const { return links_text_; }
+
   Statistics statistics() const;
 
 private:
@@ -160,7 +165,7 @@ private:
   // context_probe.cc
   void prepare_probe();
   std::vector<std::int32_t> first_ranks() const;
-  void probe_links();
+  bool probe_links();
   void conclude_probe();
   void adopt_profile(const std::string& text);
   void adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink);
@@ -207,6 +212,7 @@ private:
   std::vector<std::uint8_t> route_;
 
   tune::Situation situation_;
+  std::string links_text_;
   std::unique_ptr<tune::Probe> probe_; ///< null: nothing to measure, or not any more
   std::array<Decision, tune::size_classes> decisions_;
   std::unique_ptr<transport::shm::ParityBoard> board_;

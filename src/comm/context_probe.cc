@@ -86,7 +86,8 @@ std::vector<std::int32_t> Context::first_ranks() const {
   return first;
 }
 
-void Context::probe_links() {
+/// False when a pair could not exchange: then there is no probe any more.
+bool Context::probe_links() {
   const std::vector<std::int32_t> first = first_ranks();
   const auto node = static_cast<std::size_t>(facts_[static_cast<std::size_t>(rank_)].memory_group);
   const std::int32_t partner = probe_->partners()[node];
@@ -116,7 +117,9 @@ void Context::probe_links() {
     if (!all) by_node[n].failed = 1;
   }
   probe_->settle(by_node);
+  const bool exchanged = !probe_->failed();
   if (probe_->finished()) conclude_probe();
+  return exchanged;
 }
 
 void Context::conclude_probe() {
@@ -127,7 +130,16 @@ void Context::conclude_probe() {
   const topo::Hierarchy& plain = situation_.plain ? situation_.plain->hierarchy : situation_.job.hierarchy;
   adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe->latency(), racks.node_rate, racks.uplink);
   if (rank_ != 0) return;
-  if (auto profile = profile_of(*probe)) process_.known_links().keep(std::move(*profile));
+  auto profile = profile_of(*probe);
+  links_text_ = profile ? to_text(*profile) : std::string();
+  if (profile) process_.known_links().keep(std::move(*profile));
+}
+
+Status Context::measure_links() {
+  probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, 1);
+  while (probe_)
+    if (!probe_links()) return Error{ErrorKind::peer, "the nodes could not exchange data"};
+  return ok();
 }
 
 /// Nothing where a host stands for several nodes, as containers do, or names say nothing.
@@ -199,6 +211,7 @@ void Context::adopt_profile(const std::string& text) {
   for (const tune::HostLevel& level : profile->levels)
     for (const tune::HostGroup& group : level.groups)
       if (group.uplink > 0 && (uplink == 0 || group.uplink < uplink)) uplink = group.uplink;
+  if (rank_ == 0) links_text_ = text;
   adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
   probe_.reset(); // until a call takes another time than it did
 }

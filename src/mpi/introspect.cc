@@ -34,16 +34,24 @@ std::string describe_with(const comm::Context& context, const std::uint64_t* byt
 #endif
 }
 
-/// Of the context, or of its choice for `bytes`. Makes the context, like a call of the program that is due.
-std::string describe_communicator(const void* communicator, const std::uint64_t* bytes) {
+/// What `ask` says of the context of a communicator, which is made like for a call of the program that is due;
+/// `otherwise` when there is none.
+template <typename Answer, typename Ask>
+Answer with_context(const void* communicator, Answer otherwise, const Ask& ask) {
   State& now = state();
-  if (!now.active.load(std::memory_order_acquire)) return "{}";
+  if (!now.active.load(std::memory_order_acquire)) return otherwise;
   CommunicatorRecord* const record = record_of(now, *static_cast<const MPI_Comm*>(communicator));
-  if (record == nullptr || !record->eligible) return "{}";
+  if (record == nullptr || !record->eligible) return otherwise;
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (now.several_threads) lock.lock();
-  if (!record->context && (record->failed || !make_context(now, *record))) return "{}";
-  return describe_with(*record->context, bytes);
+  if (!record->context && (record->failed || !make_context(now, *record))) return otherwise;
+  return ask(*record->context);
+}
+
+/// Of the context, or of its choice for `bytes`.
+std::string describe_communicator(const void* communicator, const std::uint64_t* bytes) {
+  return with_context(communicator, std::string("{}"),
+                      [&](const comm::Context& context) { return describe_with(context, bytes); });
 }
 
 std::size_t context_text(const void* communicator, char* text, std::size_t room) {
@@ -68,11 +76,31 @@ int set_option(const char* name, const char* value) {
   return now.process->set_agreed_option(name, value) ? 0 : -1;
 }
 
+int measure_links(const void* communicator) {
+  return with_context(communicator, -1, [](comm::Context& context) {
+    if (context.nodes() < 2) return 1;
+    return context.measure_links() ? 0 : -1;
+  });
+}
+
+std::size_t links_text(const void* communicator, char* text, std::size_t room) {
+  const std::string known =
+      with_context(communicator, std::string(), [](const comm::Context& context) { return context.links_text(); });
+  return hand_out(known, text, room);
+}
+
 } // namespace
 
 const void* introspect() {
   static const strata_mpi_introspection table = {
-      2, reinterpret_cast<void (*)()>(state().native_allreduce), context_text, choice_text, statistics_text, set_option,
+      3,
+      reinterpret_cast<void (*)()>(state().native_allreduce),
+      context_text,
+      choice_text,
+      statistics_text,
+      set_option,
+      measure_links,
+      links_text,
   };
   return &table;
 }

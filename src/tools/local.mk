@@ -14,6 +14,7 @@ libstrata_tools_a_SOURCES += \
   src/tools/info.h src/tools/info_facts.cc src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
   src/tools/info_waits.cc \
   src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc \
+  src/tools/probe.h src/tools/probe_flags.cc \
   src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc \
   src/tools/written_file.cc src/tools/written_file.h
 if HAVE_PUGIXML
@@ -22,19 +23,22 @@ else
 libstrata_tools_a_SOURCES += src/tools/perf_no_plot.cc
 endif
 
-bin_PROGRAMS += bin/strata-info bin/strata-perf bin/strata-sim
+bin_PROGRAMS += bin/strata-info bin/strata-perf bin/strata-probe bin/strata-sim
 bin_strata_info_SOURCES = src/tools/info.cc
 bin_strata_info_LDADD = $(tool_libraries)
 bin_strata_perf_SOURCES = src/tools/perf.cc
 bin_strata_perf_LDADD = $(tool_libraries)
+bin_strata_probe_SOURCES = src/tools/probe.cc
+bin_strata_probe_LDADD = $(tool_libraries)
 bin_strata_sim_SOURCES = src/tools/sim.cc
 bin_strata_sim_LDADD = $(tool_libraries)
 
 # What enters MPI is a program beside the modules, named after the MPI library as they are, so that builds for several
 # MPI libraries share a prefix. It is linked to the preload, in front of the MPI library, and needs no preloading.
 if HAVE_MPI
-noinst_PROGRAMS += lib/strata/info-mpi lib/strata/perf-mpi
-mpi_tools = lib/strata/strata-info-$(MPI_SONAME) lib/strata/strata-perf-$(MPI_SONAME)
+noinst_PROGRAMS += lib/strata/info-mpi lib/strata/perf-mpi lib/strata/probe-mpi
+mpi_tools = lib/strata/strata-info-$(MPI_SONAME) lib/strata/strata-perf-$(MPI_SONAME) \
+  lib/strata/strata-probe-$(MPI_SONAME)
 endif
 endif
 endif
@@ -54,11 +58,18 @@ lib_strata_perf_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_perf_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_perf_mpi_LDFLAGS = $(mpi_tool_flags)
 
+lib_strata_probe_mpi_SOURCES = src/tools/probe_mpi.cc src/tools/mpi_texts.cc src/tools/mpi_texts.h
+lib_strata_probe_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+lib_strata_probe_mpi_LDADD = $(mpi_tool_libraries)
+lib_strata_probe_mpi_LDFLAGS = $(mpi_tool_flags)
+
 noinst_DATA += $(mpi_tools)
 lib/strata/strata-info-$(MPI_SONAME): lib/strata/info-mpi
 	$(AM_V_GEN)rm -f $@ && $(LN_S) info-mpi $@
 lib/strata/strata-perf-$(MPI_SONAME): lib/strata/perf-mpi
 	$(AM_V_GEN)rm -f $@ && $(LN_S) perf-mpi $@
+lib/strata/strata-probe-$(MPI_SONAME): lib/strata/probe-mpi
+	$(AM_V_GEN)rm -f $@ && $(LN_S) probe-mpi $@
 CLEANFILES += lib/strata/strata-*
 
 # Not by a list of programs: --program-prefix must not rename them.
@@ -69,4 +80,4 @@ install-exec-local: $(mpi_tools)
 	  $(INSTALL_PROGRAM_ENV) $(INSTALL_PROGRAM) $$tool '$(DESTDIR)$(pkglibdir)' || exit 1; \
 	done
 uninstall-local:
-	rm -f '$(DESTDIR)$(pkglibdir)'/strata-info-$(MPI_SONAME) '$(DESTDIR)$(pkglibdir)'/strata-perf-$(MPI_SONAME)
+	@for tool in $(mpi_tools); do rm -f '$(DESTDIR)$(pkglibdir)'/"$${tool##*/}"; done

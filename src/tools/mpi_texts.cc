@@ -34,6 +34,13 @@ json statistics_facts(const strata_mpi_introspection& strata) {
   return ask([&](char* text, std::size_t room) { return strata.describe_statistics(text, room); });
 }
 
+std::string links_profile(const strata_mpi_introspection& strata, MPI_Comm communicator) {
+  std::string text(strata.describe_links(&communicator, nullptr, 0), '\0');
+  strata.describe_links(&communicator, text.data(), text.size());
+  text.pop_back(); // the terminator
+  return text;
+}
+
 std::string mpi_library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// strata-probe under a launcher: every rank takes part in the measurement, rank 0 writes the profile.
+#include "tools/command_line.h"
+#include "tools/mpi_texts.h"
+#include "tools/probe.h"
+#include "tools/written_file.h"
+
+#include <cstdio>
+
+namespace strata::tools {
+namespace {
+
+constexpr const char* tool = "strata-probe";
+
+int write_out(const ProbeFlags& flags, const std::string& profile) {
+  if (!flags.output.empty()) {
+    const Status written = write_whole(flags.output, profile);
+    return written ? 0 : complain(tool, written.error().message, 1);
+  }
+  return std::fwrite(profile.data(), 1, profile.size(), stdout) == profile.size() && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+/// Collective; the exit status.
+int probe(const ProbeFlags& flags, int rank) {
+  const strata_mpi_introspection* const strata = strata_mpi_introspect();
+  if (strata == nullptr)
+    return complain(tool, "strata does nothing in this process (STRATA_MODE=off, or no module for this MPI library)",
+                    1);
+  const MPI_Comm world = MPI_COMM_WORLD;
+  const int measured = strata->measure_links(&world);
+  if (measured > 0) return complain(tool, "all ranks share one node: there are no links between nodes to measure", 1);
+  if (measured < 0) return complain(tool, "the links could not be measured (STRATA_LOG=choice says why)", 1);
+  if (rank != 0) return 0;
+  const std::string profile = links_profile(*strata, world);
+  if (profile.empty()) return complain(tool, "several nodes have the same host name, so a profile cannot name them", 1);
+  return write_out(flags, profile);
+}
+
+} // namespace
+} // namespace strata::tools
+
+int main(int count, char** arguments) {
+  using namespace strata::tools;
+  ProbeFlags flags;
+  if (const auto status = parse(flags, count, arguments)) return *status;
+  MPI_Init(&count, &arguments);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int status = probe(flags, rank);
+  MPI_Finalize();
+  return status;
+}
