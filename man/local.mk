@@ -6,6 +6,5 @@ dist_man_MANS += \
   man/strata-profile.5 \
   man/strata-run.1 \
   man/strata-sim.1 \
-  man/strata-table.5 \
   man/strata.7 \
   man/strata_allreduce.3

@@ -5,9 +5,11 @@
 #include "base/result.h"
 #include "engine/wait.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace strata::comm {
@@ -48,6 +50,24 @@ inline Result<std::vector<std::string>> gather_text(Bootstrap& bootstrap, const 
   for (std::size_t r = 0; r < all.size(); ++r)
     all[r].assign(gathered.data() + r * most, (*lengths)[r]);
   return all;
+}
+
+/// Rank 0's text, on all ranks. In pieces, because every rank must make room for all.
+inline Result<std::string> text_of_first(Bootstrap& bootstrap, const std::string& text) {
+  auto lengths = gather(bootstrap, static_cast<std::uint64_t>(text.size()));
+  if (!lengths) return lengths.error();
+  struct Piece {
+    char bytes[256];
+  };
+  std::string whole;
+  while (whole.size() < lengths->front()) {
+    Piece mine{};
+    if (whole.size() < text.size()) text.copy(mine.bytes, sizeof mine.bytes, whole.size());
+    auto pieces = gather(bootstrap, mine);
+    if (!pieces) return pieces.error();
+    whole.append(pieces->front().bytes, std::min<std::size_t>(sizeof mine.bytes, lengths->front() - whole.size()));
+  }
+  return whole;
 }
 
 } // namespace strata::comm

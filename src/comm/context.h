@@ -110,7 +110,9 @@ private:
   struct Review {
     std::uint64_t calls_before = 0;                ///< until the next look
     std::uint32_t calls_to_time = 0;               ///< of the look that is under way
-    double shortest = 0;                           ///< seconds, of the calls of this look
+    std::uint32_t alarms = 0;                      ///< looks in a row that saw another time
+    std::uint32_t trials = 0;                      ///< how often all ways were tried anew
+    double sum = 0;                                ///< seconds, of the calls of this look
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
   /// What was decided for a size class.
@@ -122,7 +124,7 @@ private:
     std::unique_ptr<Review> review;
   };
   struct MadePlan {
-    std::string name; ///< of the candidate: equal candidates share a plan
+    std::string name; ///< of the candidate and its levels: equal ones share a plan
     std::unique_ptr<engine::Plan> plan;
     std::vector<std::string> level_names; ///< of its hierarchy
   };
@@ -143,6 +145,7 @@ private:
   Result<Way> prepare_way(const tune::Candidate& candidate);
   Status prepare_board();
   Status make_board();
+  std::string plan_name(const tune::Candidate& candidate) const;
   Result<engine::Plan*> make_plan(const tune::Candidate& candidate);
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
   Status reach_peers(engine::Plan& plan);
@@ -163,6 +166,7 @@ private:
   void try_anew(Decision& decision, std::size_t bytes);
 
   // context_probe.cc
+  bool may_adopt_links() const;
   void prepare_probe();
   std::vector<std::int32_t> first_ranks() const;
   bool probe_links();
@@ -213,6 +217,8 @@ private:
 
   tune::Situation situation_;
   std::string links_text_;
+  std::uint32_t racks_adopted_ = 0;    ///< how often other racks were taken over
+  bool cannot_probe_ = false;          ///< a round failed
   std::unique_ptr<tune::Probe> probe_; ///< null: nothing to measure, or not any more
   std::array<Decision, tune::size_classes> decisions_;
   std::unique_ptr<transport::shm::ParityBoard> board_;

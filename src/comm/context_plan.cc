@@ -113,8 +113,14 @@ Status Context::reach_peers(engine::Plan& plan) {
   return ok();
 }
 
+/// A candidate's name says nothing of the racks, and these may have been others before.
+std::string Context::plan_name(const tune::Candidate& candidate) const {
+  const bool has_racks = situation_.plain && !candidate.plain;
+  return has_racks ? fmt::format("{}, racks {}", candidate.name(), racks_adopted_) : candidate.name();
+}
+
 Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
-  const std::string name = candidate.name();
+  const std::string name = plan_name(candidate);
   for (const MadePlan& made : plans_)
     if (made.name == name) {
       if (!made.plan) return Error{ErrorKind::resource, "the same plan could not be made before"};

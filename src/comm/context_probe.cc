@@ -22,6 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Every rank keeps a table of pairs of nodes: 16 MiB for so many.
+constexpr std::int32_t most_probed_nodes = 1024;
+constexpr std::size_t least_message = std::size_t{4} << 10, most_message = std::size_t{256} << 10;
+constexpr double seconds_to_connect = 5;
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Both directions between this rank and another, one channel each, so that neither holds the other up.
@@ -37,7 +42,16 @@ public:
       outgoing_ = side == LinkFlow::Side::sender ? flows_.size() - 1 : outgoing_;
     }
   }
-  bool prepared() const { return flows_.size() == 2; }
+  /// Whether both directions can begin; waits for that. No connection is to be made in the time that counts.
+  bool prepare(double patience, engine::Waiter waiter) {
+    const Clock::time_point start = Clock::now();
+    for (LinkFlow& flow : flows_)
+      while (!flow.connected()) {
+        if (flow.failure() != nullptr || seconds_since(start) > patience) return false;
+        waiter.step(true);
+      }
+    return flows_.size() == 2;
+  }
 
   tune::Probe::Observation run(double seconds, double patience, engine::Waiter waiter, bool crowded) {
     const Clock::time_point start = Clock::now();
@@ -69,10 +83,15 @@ private:
 
 } // namespace
 
+/// Whether what is measured may change what runs.
+bool Context::may_adopt_links() const {
+  return options_.tune == Tune::online && !options_.reproducible && options_.levels.empty() &&
+         options_.algorithm.empty();
+}
+
 void Context::prepare_probe() {
-  const bool wanted = options_.probe > 0 && options_.tune == Tune::online && !options_.reproducible &&
-                      options_.levels.empty() && options_.algorithm.empty();
-  if (!wanted || situation_.job.nodes < 2) return;
+  if (options_.probe == 0 || !may_adopt_links() || cannot_probe_) return;
+  if (situation_.job.nodes < 2 || situation_.job.nodes > most_probed_nodes) return;
   probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, static_cast<double>(options_.probe) / 100);
 }
 
@@ -92,16 +111,17 @@ bool Context::probe_links() {
   const auto node = static_cast<std::size_t>(facts_[static_cast<std::size_t>(rank_)].memory_group);
   const std::int32_t partner = probe_->partners()[node];
   const std::uint32_t plan = std::exchange(next_plan_, next_plan_ + 2);
-  const std::size_t message = situation_.wire_bytes != 0 ? situation_.wire_bytes : std::size_t{256} << 10;
+  const std::size_t wire = situation_.wire_bytes != 0 ? situation_.wire_bytes : most_message;
+  const std::size_t message = std::clamp(wire, least_message, most_message);
   const bool crowded = crowding_ == engine::Crowding::crowded;
-  const Clock::time_point start = Clock::now();
   std::unique_ptr<Exchange> exchange;
   if (first[node] == rank_ && partner >= 0)
     exchange = std::make_unique<Exchange>(*links_.back(), rank_, ranks_, first[static_cast<std::size_t>(partner)], plan,
                                           message);
-  // All begin at once, or none.
-  const bool prepared = all_agree(exchange == nullptr || exchange->prepared());
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  // All begin at once, or none.
+  const bool prepared = all_agree(exchange == nullptr || exchange->prepare(seconds_to_connect, waiter));
+  const Clock::time_point start = Clock::now(); // waiting for ranks that come late is no price of the probe
   tune::Probe::Observation mine;
   if (prepared && exchange)
     mine = exchange->run(probe_->sending_seconds(), probe_->patience(), waiter, crowded);
@@ -125,17 +145,25 @@ bool Context::probe_links() {
 void Context::conclude_probe() {
   const std::unique_ptr<tune::Probe> probe = std::move(probe_);
   log_probe(*probe);
-  if (probe->failed()) return;
+  cannot_probe_ = probe->failed();
+  if (cannot_probe_) return;
   const topo::Racks& racks = probe->racks();
   const topo::Hierarchy& plain = situation_.plain ? situation_.plain->hierarchy : situation_.job.hierarchy;
-  adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe->latency(), racks.node_rate, racks.uplink);
+  if (may_adopt_links())
+    adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe->latency(), racks.node_rate, racks.uplink);
   if (rank_ != 0) return;
   auto profile = profile_of(*probe);
   links_text_ = profile ? to_text(*profile) : std::string();
-  if (profile) process_.known_links().keep(std::move(*profile));
+  // Communicators that share the nodes with others may have measured at the same time as these.
+  const bool has_all_ranks = process_.activity().world_ranks.load() == ranks_;
+  if (profile && has_all_ranks) process_.known_links().keep(std::move(*profile), options_.profile);
 }
 
 Status Context::measure_links() {
+  if (watch_.hopeless()) return Error{ErrorKind::peer, watch_.trouble()};
+  if (situation_.job.nodes > most_probed_nodes)
+    return Error{ErrorKind::unsupported,
+                 fmt::format("{} nodes are more than {}", situation_.job.nodes, most_probed_nodes)};
   probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, 1);
   while (probe_)
     if (!probe_links()) return Error{ErrorKind::peer, "the nodes could not exchange data"};
@@ -173,6 +201,7 @@ std::optional<tune::Profile> Context::profile_of(const tune::Probe& probe) const
     profile.slow.push_back({host_of_node[static_cast<std::size_t>(slow.node)], tune::rounded_measurement(slow.factor)});
   std::sort(profile.slow.begin(), profile.slow.end(),
             [](const tune::SlowHost& a, const tune::SlowHost& b) { return a.host < b.host; });
+  if (!tune::check(profile)) return std::nullopt;
   return profile;
 }
 
@@ -180,19 +209,21 @@ std::optional<tune::Profile> Context::profile_of(const tune::Probe& probe) const
 Status Context::share_profile() {
   if (situation_.job.nodes < 2 || options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty())
     return ok();
+  // By prediction alone every run does the same, whatever others have measured since.
+  if (options_.tune == Tune::model && options_.profile == "cache") return ok();
   KnownLinks::Found found;
   if (rank_ == 0) {
     std::vector<std::string> hosts = hosts_;
     std::sort(hosts.begin(), hosts.end());
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (hosts.size() == static_cast<std::size_t>(situation_.job.nodes))
-      found = process_.known_links().find(hosts, link_names_.back());
+      found = process_.known_links().find(options_.profile, hosts, link_names_.back());
     if (!found.complaint.empty()) warnings_.push_back(found.complaint);
     notes_.insert(notes_.end(), found.notes.begin(), found.notes.end());
   }
-  const auto texts = gather_text(*bootstrap_, found.text);
-  if (!texts) return texts.error();
-  if (!texts->front().empty()) adopt_profile(texts->front());
+  const auto text = text_of_first(*bootstrap_, found.text);
+  if (!text) return text.error();
+  if (!text->empty()) adopt_profile(*text);
   return ok();
 }
 
@@ -231,6 +262,7 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
   const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;
   if (std::equal(before.begin(), before.end(), hierarchy.levels.begin(), hierarchy.levels.end(), same_groups)) return;
   const tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
+  ++racks_adopted_;
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
   situation_.plain.reset();
   if (hierarchy.levels.size() > plain.hierarchy.levels.size()) {
@@ -243,6 +275,7 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
 /// Forgets what was decided, but not what was counted.
 void Context::decide_anew() {
   for (Decision& decision : decisions_) {
+    if (decision.way.path == Path::lost) continue;
     if (decision.way.path != Path::undecided) decision.retired.push_back(std::exchange(decision.way, Way{}));
     for (Way& way : decision.others)
       decision.retired.push_back(std::move(way));

@@ -12,26 +12,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace strata::comm {
 namespace {
 
 constexpr double seconds_between_looks = 0.125;
 constexpr double least_calls_between_looks = 64;
+constexpr double calls_before_second_look = 8;
 constexpr std::uint32_t calls_of_a_look = 4;
-/// The shortest of some calls differs less than that from run to run.
-constexpr double much_slower = 1.5, much_faster = 0.6;
+/// Two looks in a row must see such a difference. Ranks that arrive unevenly make single calls longer or shorter.
+constexpr double much_slower = 1.5, much_faster = 0.5;
+/// Each trial that a look started makes the next look come later, up to this many times.
+constexpr std::uint32_t most_doublings = 6;
 
 } // namespace
 
 void Context::begin_review(Decision& decision) {
   if (situation_.job.nodes < 2 || decision.way.seconds <= 0) return;
   if (!decision.review) decision.review = std::make_unique<Review>();
-  decision.review->calls_before =
-      static_cast<std::uint64_t>(std::max(least_calls_between_looks, seconds_between_looks / decision.way.seconds));
-  decision.review->calls_to_time = calls_of_a_look;
-  decision.review->shortest = std::numeric_limits<double>::infinity();
+  Review& review = *decision.review;
+  const double calls = std::max(least_calls_between_looks, seconds_between_looks / decision.way.seconds);
+  review.calls_before = review.alarms > 0
+                            ? static_cast<std::uint64_t>(calls_before_second_look)
+                            : static_cast<std::uint64_t>(calls) << std::min(review.trials, most_doublings);
+  review.calls_to_time = calls_of_a_look;
+  review.sum = 0;
 }
 
 Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t bytes) {
@@ -50,13 +55,15 @@ Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t 
 void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
-  review.shortest = std::min(review.shortest, spent.count());
+  review.sum += spent.count();
   if (--review.calls_to_time > 0) return;
-  // Whoever comes last waits for nobody: its time is that of the call.
-  auto all = gather(*bootstrap_, review.shortest);
-  const double seconds = all ? *std::min_element(all->begin(), all->end()) : decision.way.seconds;
+  // As in a trial: means of some calls, and of these the least, because whoever comes last waits for nobody.
+  auto all = gather(*bootstrap_, review.sum / calls_of_a_look);
   const double before = decision.way.seconds;
-  if (seconds < much_slower * before && seconds > much_faster * before) {
+  const double seconds = all ? *std::min_element(all->begin(), all->end()) : before;
+  const bool other = seconds > much_slower * before || seconds < much_faster * before;
+  review.alarms = other ? review.alarms + 1 : 0;
+  if (review.alarms < 2) {
     begin_review(decision);
     return;
   }
@@ -64,8 +71,10 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
     log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
                          situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
                          format_duration(before)));
+  review.alarms = 0;
+  ++review.trials;
   try_anew(decision, bytes);
-  if (!probe_) prepare_probe(); // what is known of the links may not hold any more
+  if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
 }
 
 /// All ways that were tried for this size class, and none that was dropped when racks were found.
@@ -75,7 +84,6 @@ void Context::try_anew(Decision& decision, std::size_t bytes) {
   for (Way& way : decision.others)
     ways.push_back(std::move(way));
   decision.others.clear();
-  decision.review.reset();
   const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
   decision.trial.reset(new Probation{tune::Trial(ways.size(), low), std::move(ways), {}});
 }

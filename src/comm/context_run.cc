@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Running calls. Nothing here allocates, locks or looks up a string once a size class has been decided.
+// Running calls. Nothing here allocates, locks or looks up a string once a size class has been decided, but for the
+// rare call that measures the links or looks whether they have changed.
 #include "comm/context.h"
 
 #include <algorithm>

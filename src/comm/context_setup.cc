@@ -4,6 +4,7 @@
 //   1. cards: version, options, place in the machine, address of the segment
 //   2. who could map whose segment; nodes are groups of mutual successes
 //   3. only where a context spans nodes: addresses of the transport between them
+//   4. likewise: what rank 0 knows of the links from before
 #include "comm/context.h"
 
 #include <fmt/format.h>

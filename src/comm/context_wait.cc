@@ -44,6 +44,7 @@ std::string Context::find_trouble() const {
 /// From now on every call on this context ends at once with Outcome::peer_lost.
 Outcome Context::give_up() {
   watch_.end();
+  probe_.reset(); // it would wait for the one that is gone
   for (Decision& decision : decisions_) {
     if (decision.way.path == Path::board || decision.way.path == Path::plan) decision.others.push_back(decision.way);
     decision.way = Way{};

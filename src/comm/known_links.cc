@@ -4,38 +4,48 @@
 #include "base/options.h"
 #include "tune/profile_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 
 namespace strata::comm {
 namespace {
 
 /// Machines are rewired, and a measurement may have met a bad day.
 constexpr std::int64_t most_age = 7 * 24 * 3600;
-constexpr std::streamoff most_file_bytes = 64 << 20;
+constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 
 tune::ProfileFolders folders() { return {cache_folder(), {}}; }
 
-} // namespace
-
-KnownLinks::~KnownLinks() {
-  if (source_ != "cache") return;
-  for (const auto& [name, profile] : measured_)
-    (void)tune::store_profile(folders().of_user, profile); // a job without a home is none the worse for it
+/// Of an ordinary file: a device or a pipe might never end.
+Result<std::string> text_of_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return Error{ErrorKind::argument, std::strerror(errno)};
+  struct stat facts {};
+  std::string text;
+  std::string why;
+  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) why = "it is no ordinary file";
+  char part[1 << 16];
+  for (ssize_t got = 0; why.empty() && (got = ::read(file, part, sizeof part)) != 0;) {
+    if (got < 0)
+      why = std::strerror(errno);
+    else if (text.append(part, static_cast<std::size_t>(got)).size() > most_file_bytes)
+      why = "it is larger than 64 MiB";
+  }
+  ::close(file);
+  if (!why.empty()) return Error{ErrorKind::argument, why};
+  return text;
 }
 
-KnownLinks::Found KnownLinks::find(const std::vector<std::string>& hosts, const std::string& transport) {
-  if (source_ == "none") return {};
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = measured_.find(tune::profile_file_name(hosts, transport)); known != measured_.end())
-      return {to_text(known->second), {}, {}};
-  }
-  if (source_ != "cache") return from_file(hosts);
+using Found = KnownLinks::Found;
+
+Found from_cache(const std::vector<std::string>& hosts, const std::string& transport) {
   tune::FoundProfile found = tune::find_profile(folders(), hosts, transport, {std::time(nullptr), most_age});
   Found result;
   result.notes = std::move(found.notes);
@@ -45,29 +55,48 @@ KnownLinks::Found KnownLinks::find(const std::vector<std::string>& hosts, const 
   return result;
 }
 
-KnownLinks::Found KnownLinks::from_file(const std::vector<std::string>& hosts) const {
+Found from_file(const std::string& source, const std::vector<std::string>& hosts, const std::string& transport) {
+  Found result;
   const auto refused = [&](const std::string& why) {
-    Found result;
-    result.complaint = fmt::format("STRATA_PROFILE={} is not used: {}", source_, why);
+    result.complaint = fmt::format("STRATA_PROFILE={} is not used: {}", source, why);
     return result;
   };
-  std::ifstream file(source_, std::ios::binary | std::ios::ate);
-  if (!file) return refused("it cannot be read");
-  if (file.tellg() > most_file_bytes) return refused("it is larger than 64 MiB");
-  file.seekg(0);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto profile = tune::profile_from(text, source_);
+  const auto text = text_of_file(source);
+  if (!text) return refused(text.error().message);
+  const auto profile = tune::profile_from(*text, source);
   if (!profile) return refused(profile.error().message);
   for (const std::string& host : hosts)
     if (!std::binary_search(profile->hosts.begin(), profile->hosts.end(), host))
       return refused(fmt::format("it says nothing of host {}", host));
-  return {to_text(*profile), {}, {}};
+  if (profile->transport != transport)
+    result.notes.push_back(
+        fmt::format("{} was measured over {}, and this job uses {}", source, profile->transport, transport));
+  result.text = to_text(*profile);
+  return result;
 }
 
-void KnownLinks::keep(tune::Profile profile) {
+} // namespace
+
+KnownLinks::~KnownLinks() {
+  for (const auto& [name, profile] : measured_)
+    (void)tune::store_profile(folders().of_user, profile); // a job without a home is none the worse for it
+}
+
+KnownLinks::Found KnownLinks::find(const std::string& source, const std::vector<std::string>& hosts,
+                                   const std::string& transport) {
+  if (source == "none") return {};
+  const std::string name = fmt::format("{} {}", source, tune::profile_file_name(hosts, transport));
   const std::lock_guard lock(mutex_);
-  const std::string name = tune::profile_file_name(profile.hosts, profile.transport);
-  measured_.insert_or_assign(name, std::move(profile));
+  if (const auto known = found_.find(name); known != found_.end()) return known->second;
+  Found found = source == "cache" ? from_cache(hosts, transport) : from_file(source, hosts, transport);
+  return found_.emplace(name, std::move(found)).first->second;
+}
+
+void KnownLinks::keep(tune::Profile profile, const std::string& source) {
+  const std::string name = fmt::format("{} {}", source, tune::profile_file_name(profile.hosts, profile.transport));
+  const std::lock_guard lock(mutex_);
+  found_[name] = {to_text(profile), {}, {}};
+  if (source == "cache") measured_.insert_or_assign(name, std::move(profile));
 }
 
 } // namespace strata::comm

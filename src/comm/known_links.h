@@ -14,8 +14,7 @@ namespace strata::comm {
 
 class KnownLinks {
 public:
-  /// `source` is the option PROFILE: "cache", "none" or the path of a file.
-  explicit KnownLinks(std::string source) : source_(std::move(source)) {}
+  KnownLinks() = default;
   /// Writes what was measured here to the user's folder of profiles.
   ~KnownLinks();
   KnownLinks(const KnownLinks&) = delete;
@@ -26,16 +25,15 @@ public:
     std::vector<std::string> notes; ///< for a user who asked
     std::string complaint;          ///< for the user in any case: the file that was asked for is not used
   };
-  Found find(const std::vector<std::string>& hosts, const std::string& transport);
-  /// Keeps a profile for later contexts of this process, and for the end of it.
-  void keep(tune::Profile profile);
+  /// `source` is the option PROFILE: "cache", "none" or the path of a file. A file is looked at once.
+  Found find(const std::string& source, const std::vector<std::string>& hosts, const std::string& transport);
+  /// Keeps a profile for later contexts of this process; and at its end in the user's folder, if the source is "cache".
+  void keep(tune::Profile profile, const std::string& source);
 
 private:
-  Found from_file(const std::vector<std::string>& hosts) const;
-
-  std::string source_;
   std::mutex mutex_;
-  std::map<std::string, tune::Profile> measured_; ///< by the name of its file
+  std::map<std::string, Found> found_;            ///< by source and the name of the file for these hosts
+  std::map<std::string, tune::Profile> measured_; ///< by the same name: to be written
 };
 
 } // namespace strata::comm

@@ -14,6 +14,14 @@ constexpr double steady_from = 0.2;
 /// When others may have ended: what still comes then has their share of the link too.
 constexpr double counted_until = 1.3;
 
+constexpr std::size_t most_message_bytes = std::size_t{256} << 10;
+
+/// What is sent. It is never freed: a transport may still read it when a flow was given up.
+const std::byte* zeros() {
+  static const std::byte* const bytes = new std::byte[most_message_bytes]();
+  return bytes;
+}
+
 } // namespace
 
 Result<LinkFlow> LinkFlow::prepare(transport::Links& links, std::int32_t ranks, std::int32_t peer, Side side,
@@ -32,7 +40,7 @@ Result<LinkFlow> LinkFlow::prepare(transport::Links& links, std::int32_t ranks, 
   LinkFlow flow;
   flow.side_ = side;
   flow.channel_ = std::move(*channel);
-  flow.payload_.assign(sends ? message_bytes : short_bytes, std::byte{0});
+  flow.message_bytes_ = std::min(message_bytes, most_message_bytes);
   return flow;
 }
 
@@ -42,7 +50,7 @@ void LinkFlow::start(double seconds) {
 }
 
 bool LinkFlow::send_next(std::size_t bytes) {
-  if (!channel_->start_send(0, next_, payload_.data(), bytes)) return false;
+  if (!channel_->start_send(0, next_, zeros(), bytes)) return false;
   ++next_;
   return true;
 }
@@ -66,7 +74,7 @@ bool LinkFlow::advance_sender() {
     return send_next(short_bytes) || moved;
   }
   if (since_start() < seconds_) {
-    while (next_ - oldest_ < window && send_next(payload_.size()))
+    while (next_ - oldest_ < window && send_next(message_bytes_))
       moved = true;
   } else if (oldest_ == next_ && send_next(short_bytes)) {
     moved = last_sent_ = true;

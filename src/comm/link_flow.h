@@ -19,9 +19,15 @@ class LinkFlow {
 public:
   enum class Side : std::uint8_t { sender, receiver };
 
-  /// Takes what it needs, sends nothing. `plan` is a number that no plan of the context has, the same on both sides.
+  /// Takes what it needs and greets the peer. `plan` is a number that no plan of the context has, the same on both
+  /// sides.
   static Result<LinkFlow> prepare(transport::Links& links, std::int32_t ranks, std::int32_t peer, Side side,
                                   std::uint32_t plan, std::size_t message_bytes);
+  /// Whether the peer has been heard of; makes progress.
+  bool connected() {
+    (void)channel_->progress();
+    return channel_->connected();
+  }
   /// Both sides call it at about the same time; the stream lasts for `seconds`.
   void start(double seconds);
   /// Moves it on. True if anything happened.
@@ -46,7 +52,7 @@ private:
 
   Side side_ = Side::sender;
   std::unique_ptr<transport::Channel> channel_;
-  std::vector<std::byte> payload_;
+  std::size_t message_bytes_ = 0;
   double seconds_ = 0;
   Clock::time_point start_, asked_;
   std::uint64_t next_ = 0;   ///< message to send, or whose answer is to be sent
@@ -54,7 +60,7 @@ private:
   bool last_sent_ = false, over_ = false, answered_last_ = false;
   std::vector<double> round_trips_;
   // What the receiver saw: the first and the last arrival that count, and the bytes after the first.
-  double first_ = -1, last_ = 0, bytes_ = 0;
+  double first_ = -1, last_ = -1, bytes_ = 0;
 };
 
 } // namespace strata::comm

@@ -32,7 +32,7 @@ void Statistics::add(const Statistics& other) {
 
 Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers)
     : options_(std::move(options)), backing_(backing), makers_(std::move(makers)), kernels_(load_kernels(options_)),
-      facts_(topo::local_facts(options_)), scratch_(options_.scratch), known_links_(options_.profile) {}
+      facts_(topo::local_facts(options_)), scratch_(options_.scratch) {}
 
 Process::~Process() {
   if (!shared_memory_) return;

@@ -27,9 +27,8 @@
 // A send is complete when its last message has left its node (see what schedule.h says of buffering). The result is the
 // same in every run: events of one time are ordered by rank, slice and step.
 //
-// The model of a link as a server with a queue is that of LogGOPSim (Hoefler, Schneider and Lumsdaine, LSAP 2010) with
-// the gap per byte at each shared link instead of at the endpoints; packets, routes and congestion control are left
-// out.
+// After LogGOPSim (Hoefler, Schneider and Lumsdaine, LSAP 2010), whose network cards are servers with a gap per byte;
+// here each shared link is one. Packets, routes and congestion control are left out.
 #pragma once
 
 #include "sim/machine.h"

@@ -10,7 +10,7 @@
 namespace strata::sim {
 namespace {
 
-constexpr std::size_t most_entries = std::size_t{1} << 30;
+constexpr std::size_t most_entries = std::size_t{1} << 27;
 
 Error refusal(std::string message) { return {ErrorKind::argument, std::move(message)}; }
 

@@ -17,7 +17,9 @@ int write_out(const ProbeFlags& flags, const std::string& profile) {
     const Status written = write_whole(flags.output, profile);
     return written ? 0 : complain(tool, written.error().message, 1);
   }
-  return std::fwrite(profile.data(), 1, profile.size(), stdout) == profile.size() && std::fflush(stdout) == 0 ? 0 : 1;
+  const bool written =
+      std::fwrite(profile.data(), 1, profile.size(), stdout) == profile.size() && std::fflush(stdout) == 0;
+  return written ? 0 : complain(tool, "cannot write to standard output", 1);
 }
 
 /// Collective; the exit status.

@@ -19,5 +19,6 @@ int main(int count, char** arguments) {
       return complain("strata-sim", written.error().message, 1);
   }
   const std::string text = flags.as_json ? document_of(flags, *rows).dump(2) + "\n" : table_of(flags, *rows);
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return written ? 0 : complain("strata-sim", "cannot write to standard output", 1);
 }

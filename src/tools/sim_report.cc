@@ -65,20 +65,22 @@ json row_json(const SimFlags& flags, const SimRow& row) {
   const sim::Outcome& outcome = row.outcome;
   const double bound = sim::bound_of(flags.machine, row.bytes);
   const Bottleneck busiest = bottleneck_of(flags.machine, outcome);
-  return {
-      {"bytes", row.bytes},
-      {"algorithm", row.algorithm},
-      {"slice_bytes", row.slice_bytes},
-      {"window", row.window},
-      {"slices", outcome.slices},
-      {"seconds", outcome.seconds},
-      {"first_finish_seconds", *std::min_element(outcome.finish.begin(), outcome.finish.end())},
-      {"model_seconds", row.predicted_seconds ? json(*row.predicted_seconds) : json(nullptr)},
-      {"bound_seconds", bound > 0 ? json(bound) : json(nullptr)},
-      {"ratio_to_bound", bound > 0 ? json(outcome.seconds / bound) : json(nullptr)},
-      {"busiest", {{"name", busiest.name}, {"busy_seconds", busiest.busy}, {"use", busiest.busy / outcome.seconds}}},
-      {"level_bytes", outcome.level_bytes},
-      {"traffic", traffic_json(flags.machine, outcome)}};
+  return {{"bytes", row.bytes},
+          {"algorithm", row.algorithm},
+          {"slice_bytes", row.slice_bytes},
+          {"window", row.window},
+          {"slices", outcome.slices},
+          {"seconds", outcome.seconds},
+          {"first_finish_seconds", *std::min_element(outcome.finish.begin(), outcome.finish.end())},
+          {"model_seconds", row.predicted_seconds ? json(*row.predicted_seconds) : json(nullptr)},
+          {"bound_seconds", bound > 0 ? json(bound) : json(nullptr)},
+          {"ratio_to_bound", bound > 0 ? json(outcome.seconds / bound) : json(nullptr)},
+          {"busiest",
+           {{"name", busiest.name},
+            {"busy_seconds", busiest.busy},
+            {"use", outcome.seconds > 0 ? busiest.busy / outcome.seconds : 0}}},
+          {"level_bytes", outcome.level_bytes},
+          {"traffic", traffic_json(flags.machine, outcome)}};
 }
 
 } // namespace
@@ -103,7 +105,7 @@ std::string table_of(const SimFlags& flags, const std::vector<SimRow>& rows) {
                         format_bytes(static_cast<std::uint64_t>(row.bytes)), microseconds(seconds),
                         or_dash(row.predicted_seconds.has_value(), microseconds(row.predicted_seconds.value_or(0))),
                         or_dash(bound > 0, microseconds(bound)), or_dash(bound > 0, times(seconds / bound)),
-                        100 * busiest.busy / seconds, busiest.name, row.algorithm,
+                        seconds > 0 ? 100 * busiest.busy / seconds : 0, busiest.name, row.algorithm,
                         format_bytes(static_cast<std::uint64_t>(row.slice_bytes)), row.window);
   }
   return text;

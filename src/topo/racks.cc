@@ -175,14 +175,15 @@ double uplink_of(const Racks& racks, std::span<const TransferRate> rates) {
   return median(std::move(crowded));
 }
 
+} // namespace
+
 Racks without_racks(Racks racks) {
   std::fill(racks.rack_of.begin(), racks.rack_of.end(), 0);
   racks.racks = 1;
   racks.uplink = 0;
+  racks.across = racks.inside = racks.of_all;
   return racks;
 }
-
-} // namespace
 
 Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates) {
   Racks racks;
@@ -198,6 +199,7 @@ Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates) {
       racks.slow.push_back({static_cast<std::int32_t>(node), node_rates[node] / racks.node_rate});
   const std::vector<Pair> pairs = pairs_of(rates, best);
   compare(racks, pairs);
+  racks.of_all = racks.inside;
 
   Linkage linkage(nodes, pairs);
   while (linkage.join_closest()) {

@@ -30,8 +30,12 @@ struct Racks {
   double uplink = 0;                 ///< bytes per second out of a rack; 0: no racks
   double inside = 1;                 ///< mean rate of pairs of one rack, relative to what their nodes can do at best
   double across = 1;                 ///< the same of pairs of different racks; no racks: of all pairs
+  double of_all = 1;                 ///< the same of all pairs
   std::vector<SlowNode> slow;        ///< nodes whose best is below half of the median
 };
+
+/// The same without racks.
+Racks without_racks(Racks racks);
 
 /// Racks that explain the rates, or none: two racks of two nodes at least, and pairs across them clearly slower than
 /// those inside. Nodes whose every rate is low are slow nodes, not racks. Deterministic. O(nodes^2) memory.

@@ -20,7 +20,7 @@ bool is_host_name(std::string_view text);
 /// The names in the order of the list; refuses more than `most`. Digits keep their leading zeros, as in [08-10].
 Result<std::vector<std::string>> hosts_of(std::string_view list, std::size_t most = most_hosts);
 
-/// The shortest list of sorted hosts, as items that a comma joins. Names are folded by the last number of their part
+/// A short list of sorted hosts, as items that a comma joins. Names are folded by the last number of their part
 /// before the first dot.
 std::vector<std::string> host_items(std::span<const std::string> hosts);
 

@@ -100,6 +100,7 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
 }
 
 void note_racks(JobShape& plain, const JobShape& with_racks) {
+  if (with_racks.ranks_per_rack == 0) return; // their uplinks are not narrow
   plain.ranks_per_rack = with_racks.ranks_per_rack;
   const double others = plain.hierarchy.ranks - plain.ranks_per_node;
   plain.crossing = others <= 0 ? 0 : 1 - (plain.ranks_per_rack - plain.ranks_per_node) / others;
@@ -137,7 +138,7 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
     if (plan.shape == hier::Shape::scatter) share /= members;
     if (plan.shape != hier::Shape::leader) continue;
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
-    working.of_rack = std::max(1.0, working.of_rack / members);
+    working.of_rack = std::min(working.of_rack, std::max(1.0, working.of_rack / members));
   }
   const double slowest = std::max({parameters.slice, nic, uplink, network_rank, memory_rank});
   return first + std::max(0.0, slices - 1) * slowest;

@@ -17,7 +17,8 @@ constexpr double least_sending = 0.02, most_sending = 0.1;
 constexpr double bytes_per_round = 6e6;
 /// Before a round has been seen.
 constexpr double first_price = 2 * first_sending;
-constexpr std::int32_t most_passes = 6;
+/// A pass of many nodes is a sample already, and each new partner is a connection that stays.
+constexpr std::int32_t most_passes = 6, most_passes_of_many = 2, many_nodes = 64;
 
 /// A pair's mean relative rate that tells that its nodes are surely in one rack, or in two.
 constexpr double surely_inside = 0.88, surely_across = 0.55;
@@ -102,11 +103,13 @@ void Probe::settle(std::span<const Observation> by_node) {
 
 void Probe::conclude_pass() {
   const std::vector<std::int32_t> before = std::exchange(racks_, topo::racks_of(nodes_, rates_)).rack_of;
-  const bool last = round_ >= most_passes * rounds_of_a_pass(nodes_);
+  const bool last = round_ >= (nodes_ > many_nodes ? most_passes_of_many : most_passes) * rounds_of_a_pass(nodes_);
   const bool clear = racks_.inside > surely_inside && (racks_.racks == 1 || racks_.across < surely_across);
   const bool stable = round_ > rounds_of_a_pass(nodes_) && before == racks_.rack_of;
   // With fewer than four nodes there are no two racks of two.
   finished_ = last || nodes_ < 4 || (clear && stable);
+  if (finished_ && !stable) racks_ = topo::without_racks(std::move(racks_));
+  failed_ = finished_ && (racks_.node_rate <= 0 || latencies_.empty());
 }
 
 double Probe::latency() const { return median(latencies_); }

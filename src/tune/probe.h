@@ -43,7 +43,7 @@ public:
   /// Seconds that its pairs send.
   double sending_seconds() const { return sending_seconds_; }
   /// Seconds within which a round is over, if nothing is broken.
-  double patience() const { return 10 + 20 * sending_seconds_; }
+  double patience() const { return 2 + 20 * sending_seconds_; }
 
   /// Ends a round with what its nodes saw, equal on all ranks.
   void settle(std::span<const Observation> by_node);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace strata::tune {
 namespace {
@@ -48,6 +49,13 @@ Status check_nesting(const topo::Level& inner, const topo::Level& level) {
                              topo::rank_list(topo::ranks_of(inner, group)), inner.name, level.name));
 }
 
+/// What joins the groups of a level.
+topo::LinkKind link_beyond(const HostLevel& level) {
+  const bool shared =
+      std::any_of(level.groups.begin(), level.groups.end(), [](const HostGroup& group) { return group.uplink > 0; });
+  return shared ? topo::LinkKind::uplink : topo::LinkKind::network;
+}
+
 } // namespace
 
 Status check(const Profile& profile) {
@@ -76,18 +84,17 @@ Result<topo::Hierarchy> hierarchy_with(const Profile& profile, std::span<const t
   topo::Level inner = topo::level_of("node", memory_groups);
   topo::Hierarchy hierarchy = topo::hierarchy_from(facts);
   auto units = static_cast<std::int32_t>(hosts.size());
+  auto beyond = topo::LinkKind::network; // what joins the groups of the level before
   for (const HostLevel& host_level : profile.levels) {
     topo::Level level = topo::level_of(host_level.name, group_of_rank(host_level, host_of_rank));
     if (auto status = check_nesting(inner, level); !status) return status.error();
     if (level.groups == 1 || level.groups == units) continue;
-    level.link = topo::LinkKind::network;
-    const bool shared = std::any_of(host_level.groups.begin(), host_level.groups.end(),
-                                    [](const HostGroup& group) { return group.uplink > 0; });
-    if (shared) hierarchy.levels.back().link = topo::LinkKind::uplink;
+    level.link = std::exchange(beyond, link_beyond(host_level));
     units = level.groups;
     inner = level;
     hierarchy.levels.insert(hierarchy.levels.end() - 1, std::move(level));
   }
+  if (beyond == topo::LinkKind::uplink) hierarchy.levels.back().link = beyond;
   return hierarchy;
 }
 
