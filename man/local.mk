@@ -8,3 +8,5 @@ dist_man_MANS += \
   man/strata-sim.1 \
   man/strata.7 \
   man/strata_allreduce.3
+# Until an option reads tables, their page is not installed.
+EXTRA_DIST += man/strata-table.5
