@@ -3,7 +3,7 @@
 //
 // In step s a member talks to the one at distance rho(s) = 1, -1, 3, -5, 11, …, the sums of the powers of -2: an even
 // member forwards, an odd one backwards, around a ring of an even number of members. So an even member always meets an
-// odd one, and the distances are about a third of the members after them, where those of recursive doubling are half:
+// odd one, and the largest distance is about a third of the members, where that of recursive doubling is a half:
 //
 //     ring      0   1   2   3   4   5   6   7        step 0: 0-1, 2-3, 4-5, 6-7
 //                                                    step 1: 0-7, 1-2, 3-4, 5-6
