@@ -52,7 +52,7 @@ struct Place {
 
 Place place_in_tree(const Group& group) {
   const int members = group.size();
-  const int halvings = std::bit_width(static_cast<unsigned>(members - 1));
+  const int halvings = static_cast<int>(std::bit_width(static_cast<unsigned>(members - 1)));
   int towards_seam = halvings % 2 == 0 ? 1 : -1; // so that the last half is attached behind the root
   const int ahead = towards_seam == 1 ? to_the_seam(members) : members - 1 - to_the_seam(members);
   const auto rank_of = [&](int place) { return rank_at(group, place); };

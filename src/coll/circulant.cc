@@ -86,7 +86,8 @@ void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage&
 void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
   if (group.size() == 1) return keep_own(builder, stage, sched::all_reduce_phase);
   scatter(builder, group, stage, sched::all_reduce_phase);
-  gather(builder, group, stage, sched::all_reduce_phase, std::bit_width(static_cast<unsigned>(group.size() - 1)));
+  gather(builder, group, stage, sched::all_reduce_phase,
+         static_cast<int>(std::bit_width(static_cast<unsigned>(group.size() - 1))));
 }
 
 /// Rounds whose messages have more than one chunk, so that they may wrap around.

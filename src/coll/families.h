@@ -65,8 +65,8 @@ struct Folding {
   explicit Folding(int members) : Folding(members, static_cast<int>(std::bit_floor(static_cast<unsigned>(members)))) {}
   /// To `virtual_members`, which are half of the members or more.
   Folding(int members, int virtual_members)
-      : rounds(std::bit_width(static_cast<unsigned>(virtual_members)) - 1), pairs(members - virtual_members),
-        virtual_members_(virtual_members) {}
+      : rounds(static_cast<int>(std::bit_width(static_cast<unsigned>(virtual_members))) - 1),
+        pairs(members - virtual_members), virtual_members_(virtual_members) {}
   int virtual_members() const { return virtual_members_; }
   bool folded(int member) const { return member < 2 * pairs; }
   bool silent(int member) const { return folded(member) && member % 2 == 1; }

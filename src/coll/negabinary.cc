@@ -24,7 +24,7 @@ sched::Range NegabinaryButterfly::Run::of(const Group& group, const Stage& stage
 NegabinaryButterfly::NegabinaryButterfly(int members, Distances distances, Ownership ownership)
     : members_(members), ring_(members - members % 2), distances_(distances), ownership_(ownership) {
   if (ring_ == 0) return;
-  steps_ = std::bit_width(static_cast<unsigned>(ring_ - 1));
+  steps_ = static_cast<int>(std::bit_width(static_cast<unsigned>(ring_ - 1)));
   if (ownership_ == Ownership::for_one_range) return; // is computed member by member
   leaving_.resize(static_cast<std::size_t>(steps_));
   leaves_in_.assign(static_cast<std::size_t>(ring_), -1);
