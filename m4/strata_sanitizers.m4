@@ -37,6 +37,11 @@ AC_DEFUN([STRATA_SANITIZERS], [
   AM_CONDITIONAL([SANITIZED], [test "$enable_sanitizers" != no])
   AC_ARG_ENABLE([fuzzers], [AS_HELP_STRING([--enable-fuzzers], [build the fuzz targets; needs clang with libFuzzer])],
     [], [enable_fuzzers=no])
-  AS_IF([test "$enable_fuzzers" = yes], [SANITIZE_FLAGS="$SANITIZE_FLAGS -fsanitize=fuzzer-no-link"])
+  FUZZER_LIBRARY=
+  AS_IF([test "$enable_fuzzers" = yes], [
+    SANITIZE_FLAGS="$SANITIZE_FLAGS -fsanitize=fuzzer-no-link"
+    FUZZER_LIBRARY=-fsanitize=fuzzer
+  ])
+  AC_SUBST([FUZZER_LIBRARY])
   AM_CONDITIONAL([FUZZERS], [test "$enable_fuzzers" = yes])
 ])

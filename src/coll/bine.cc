@@ -109,34 +109,16 @@ NegabinaryButterfly for_all_reduce(int members) {
   return NegabinaryButterfly(members, Distances::growing, Ownership::for_one_range);
 }
 
-void reduce_scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::reduce_scatter_phase);
-  in_intervals(group.size()).reduce_scatter(builder, group, stage, sched::reduce_scatter_phase);
-}
-
-void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() > 1) in_intervals(group.size()).all_gather(builder, group, stage, sched::all_gather_phase, 0);
-}
-
-void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::all_reduce_phase);
-  const NegabinaryButterfly both = for_all_reduce(group.size());
-  both.reduce_scatter(builder, group, stage, sched::all_reduce_phase);
-  both.all_gather(builder, group, stage, sched::all_reduce_phase, both.steps());
-}
-
-Cost reduce_scatter_cost(int members) { return in_intervals(members).reduce_scatter_cost(); }
-Cost all_gather_cost(int members) { return in_intervals(members).all_gather_cost(); }
-Cost all_reduce_cost(int members) { return for_all_reduce(members).all_reduce_cost(); }
+using Forms = NegabinaryForms<in_intervals, for_all_reduce>;
 
 } // namespace
 
 Algorithm bine() {
   return {"bine",
           "De Sensi et al., Bine Trees, SC 2025: trees and butterflies",
-          {reduce_scatter, reduce_scatter_cost},
-          {all_gather, all_gather_cost},
-          {all_reduce, all_reduce_cost},
+          Forms::reduce_scatter,
+          Forms::all_gather,
+          Forms::all_reduce,
           {reduce, halving_tree_reduce_cost},
           {broadcast, halving_tree_broadcast_cost}};
 }

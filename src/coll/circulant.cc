@@ -74,21 +74,9 @@ void gather(sched::ProgramBuilder& builder, const Group& group, const Stage& sta
   }
 }
 
-void reduce_scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::reduce_scatter_phase);
-  scatter(builder, group, stage, sched::reduce_scatter_phase);
-}
+int rounds(int members) { return static_cast<int>(std::bit_width(static_cast<unsigned>(members - 1))); }
 
-void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  gather(builder, group, stage, sched::all_gather_phase, 0);
-}
-
-void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::all_reduce_phase);
-  scatter(builder, group, stage, sched::all_reduce_phase);
-  gather(builder, group, stage, sched::all_reduce_phase,
-         static_cast<int>(std::bit_width(static_cast<unsigned>(group.size() - 1))));
-}
+using Circulant = ScatterAndGather<scatter, gather, rounds>;
 
 /// Rounds whose messages have more than one chunk, so that they may wrap around.
 int rounds_that_wrap(int members) {
@@ -103,7 +91,7 @@ int rounds_that_wrap(int members) {
 Cost all_gather_cost(int members) {
   if (members == 1) return {};
   Cost cost;
-  cost.rounds = std::bit_width(static_cast<unsigned>(members - 1));
+  cost.rounds = rounds(members);
   cost.messages = cost.rounds + rounds_that_wrap(members);
   cost.sent = cost.published = cost.received = 1 - 1.0 / members;
   return cost;
@@ -111,20 +99,16 @@ Cost all_gather_cost(int members) {
 
 /// No member has more than one run that wraps around: those of one round end where those of the round before begin.
 Cost reduce_scatter_cost(int members) {
-  Cost cost = all_gather_cost(members);
+  Cost cost = backwards(all_gather_cost(members));
   cost.messages = cost.rounds + (rounds_that_wrap(members) > 0 ? 1 : 0) + (has_straggler(members) ? 1 : 0);
-  cost.reduced = 2 * cost.received;
   return cost;
 }
 
 /// The last member's runs wrap around in the all-gather only.
 Cost all_reduce_cost(int members) {
-  const Cost scatter = reduce_scatter_cost(members);
-  Cost cost = all_gather_cost(members);
-  cost.messages += cost.rounds + (has_straggler(members) ? 1 : 0);
-  cost.rounds *= 2;
-  cost.sent = cost.published = cost.received = 2 * cost.sent;
-  cost.reduced = scatter.reduced;
+  const Cost gather = all_gather_cost(members);
+  Cost cost = backwards(gather) + gather;
+  cost.messages = gather.messages + gather.rounds + (has_straggler(members) ? 1 : 0);
   return cost;
 }
 
@@ -133,9 +117,9 @@ Cost all_reduce_cost(int members) {
 Algorithm circulant() {
   return {"circulant",
           "Träff, arXiv 2410.14234, 2024; Bruck et al., IEEE TPDS 8(11), 1997",
-          {reduce_scatter, reduce_scatter_cost},
-          {all_gather, all_gather_cost},
-          {all_reduce, all_reduce_cost}};
+          {Circulant::reduce_scatter, reduce_scatter_cost},
+          {Circulant::all_gather, all_gather_cost},
+          {Circulant::all_reduce, all_reduce_cost}};
 }
 
 } // namespace strata::coll

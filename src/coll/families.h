@@ -46,6 +46,37 @@ inline void keep_own(sched::ProgramBuilder& builder, const Stage& stage, sched::
   if (stage.source != sched::output) builder.copy(stage.range, sched::output, stage.source, tag(stage, phase, 0));
 }
 
+/// The forms of a family that scatters and gathers in `rounds(members)` rounds each:
+/// `scatter(builder, group, stage, phase)`, `gather(builder, group, stage, phase, first_round)`.
+template <auto scatter, auto gather, auto rounds>
+struct ScatterAndGather {
+  static void reduce_scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
+    if (group.size() == 1) return keep_own(builder, stage, sched::reduce_scatter_phase);
+    scatter(builder, group, stage, sched::reduce_scatter_phase);
+  }
+  static void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
+    gather(builder, group, stage, sched::all_gather_phase, 0);
+  }
+  static void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
+    if (group.size() == 1) return keep_own(builder, stage, sched::all_reduce_phase);
+    scatter(builder, group, stage, sched::all_reduce_phase);
+    gather(builder, group, stage, sched::all_reduce_phase, rounds(group.size()));
+  }
+};
+
+/// Of a reduce-scatter that is the all-gather backwards: what comes is added to what is there.
+inline Cost backwards(Cost gather) {
+  gather.reduced = 2 * gather.received;
+  return gather;
+}
+
+/// One after the other.
+inline Cost operator+(const Cost& first, const Cost& then) {
+  return {first.rounds + then.rounds,       first.messages + then.messages, first.sent + then.sent,
+          first.published + then.published, first.received + then.received, first.reduced + then.reduced,
+          first.copied + then.copied};
+}
+
 /// What a reduce to member 0 and a broadcast from it cost along a tree that halves the members again and again: member
 /// 0 has ceil(log2(p)) children, and no member is further from it than floor(log2(p)) messages.
 Cost halving_tree_reduce_cost(int members);

@@ -81,4 +81,31 @@ private:
   std::vector<std::vector<int>> leaving_; ///< By step: the distances that leave.
 };
 
+/// The forms over the butterfly that `half` makes for the members, and `whole` for an all-reduce.
+template <NegabinaryButterfly (*half)(int), NegabinaryButterfly (*whole)(int) = half>
+struct NegabinaryForms {
+  static void scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage, sched::Phase phase) {
+    at(group, phase).reduce_scatter(builder, group, stage, phase);
+  }
+  static void gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage, sched::Phase phase,
+                     int first_round) {
+    if (group.size() > 1) at(group, phase).all_gather(builder, group, stage, phase, first_round);
+  }
+  static int rounds(int members) { return whole(members).steps(); }
+  using Forms = ScatterAndGather<scatter, gather, rounds>;
+
+  static Cost reduce_scatter_cost(int members) { return half(members).reduce_scatter_cost(); }
+  static Cost all_gather_cost(int members) { return half(members).all_gather_cost(); }
+  static Cost all_reduce_cost(int members) { return whole(members).all_reduce_cost(); }
+
+  static constexpr Form reduce_scatter{Forms::reduce_scatter, reduce_scatter_cost};
+  static constexpr Form all_gather{Forms::all_gather, all_gather_cost};
+  static constexpr Form all_reduce{Forms::all_reduce, all_reduce_cost};
+
+private:
+  static NegabinaryButterfly at(const Group& group, sched::Phase phase) {
+    return (phase == sched::all_reduce_phase ? whole : half)(group.size());
+  }
+};
+
 } // namespace strata::coll

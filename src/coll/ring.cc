@@ -52,54 +52,29 @@ void gather(sched::ProgramBuilder& builder, const Group& group, const Stage& sta
   }
 }
 
-void reduce_scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::reduce_scatter_phase);
-  scatter(builder, group, stage, sched::reduce_scatter_phase);
-}
+int rounds(int members) { return members - 1; }
 
-void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  gather(builder, group, stage, sched::all_gather_phase, 0);
-}
-
-void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::all_reduce_phase);
-  scatter(builder, group, stage, sched::all_reduce_phase);
-  gather(builder, group, stage, sched::all_reduce_phase, group.size() - 1);
-}
+using Ring = ScatterAndGather<scatter, gather, rounds>;
 
 Cost all_gather_cost(int members) {
   if (members == 1) return {};
-  const double p = members;
   Cost cost;
-  cost.rounds = cost.messages = p - 1;
-  cost.sent = cost.published = cost.received = (p - 1) / p;
+  cost.rounds = cost.messages = rounds(members);
+  cost.sent = cost.published = cost.received = 1 - 1.0 / members;
   return cost;
 }
 
-Cost reduce_scatter_cost(int members) {
-  Cost cost = all_gather_cost(members);
-  cost.reduced = 2 * cost.received;
-  return cost;
-}
-
-Cost all_reduce_cost(int members) {
-  const Cost one = reduce_scatter_cost(members);
-  Cost cost;
-  cost.rounds = 2 * one.rounds;
-  cost.messages = 2 * one.messages;
-  cost.sent = cost.published = cost.received = 2 * one.sent;
-  cost.reduced = one.reduced;
-  return cost;
-}
+Cost reduce_scatter_cost(int members) { return backwards(all_gather_cost(members)); }
+Cost all_reduce_cost(int members) { return reduce_scatter_cost(members) + all_gather_cost(members); }
 
 } // namespace
 
 Algorithm ring() {
   return {"ring",
           "Patarasuk and Yuan, JPDC 69(2), 2009, section 4",
-          {reduce_scatter, reduce_scatter_cost},
-          {all_gather, all_gather_cost},
-          {all_reduce, all_reduce_cost}};
+          {Ring::reduce_scatter, reduce_scatter_cost},
+          {Ring::all_gather, all_gather_cost},
+          {Ring::all_reduce, all_reduce_cost}};
 }
 
 } // namespace strata::coll

@@ -26,34 +26,13 @@ NegabinaryButterfly butterfly(int members) {
   return NegabinaryButterfly(members, NegabinaryButterfly::Distances::growing);
 }
 
-void reduce_scatter(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::reduce_scatter_phase);
-  butterfly(group.size()).reduce_scatter(builder, group, stage, sched::reduce_scatter_phase);
-}
-
-void all_gather(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() > 1) butterfly(group.size()).all_gather(builder, group, stage, sched::all_gather_phase, 0);
-}
-
-void all_reduce(sched::ProgramBuilder& builder, const Group& group, const Stage& stage) {
-  if (group.size() == 1) return keep_own(builder, stage, sched::all_reduce_phase);
-  const NegabinaryButterfly both = butterfly(group.size());
-  both.reduce_scatter(builder, group, stage, sched::all_reduce_phase);
-  both.all_gather(builder, group, stage, sched::all_reduce_phase, both.steps());
-}
-
-Cost reduce_scatter_cost(int members) { return butterfly(members).reduce_scatter_cost(); }
-Cost all_gather_cost(int members) { return butterfly(members).all_gather_cost(); }
-Cost all_reduce_cost(int members) { return butterfly(members).all_reduce_cost(); }
+using Forms = NegabinaryForms<butterfly>;
 
 } // namespace
 
 Algorithm swing() {
-  return {"swing",
-          "De Sensi, Bonato, Saam and Hoefler, NSDI 2024: the bandwidth-optimal all-reduce on one dimension",
-          {reduce_scatter, reduce_scatter_cost},
-          {all_gather, all_gather_cost},
-          {all_reduce, all_reduce_cost}};
+  return {"swing", "De Sensi, Bonato, Saam and Hoefler, NSDI 2024: the bandwidth-optimal all-reduce on one dimension",
+          Forms::reduce_scatter, Forms::all_gather, Forms::all_reduce};
 }
 
 } // namespace strata::coll

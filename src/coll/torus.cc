@@ -153,18 +153,12 @@ Cost all_gather_cost(int members) {
 
 template <int dimensions>
 Cost reduce_scatter_cost(int members) {
-  Cost cost = all_gather_cost<dimensions>(members);
-  cost.reduced = 2 * cost.received;
-  return cost;
+  return backwards(all_gather_cost<dimensions>(members));
 }
 
 template <int dimensions>
 Cost all_reduce_cost(int members) {
-  Cost cost = reduce_scatter_cost<dimensions>(members);
-  cost.rounds *= 2;
-  cost.messages *= 2;
-  cost.sent = cost.published = cost.received = 2 * cost.sent;
-  return cost;
+  return reduce_scatter_cost<dimensions>(members) + all_gather_cost<dimensions>(members);
 }
 
 template <int dimensions>

@@ -21,4 +21,20 @@ inline std::string text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
+/// What a file of this text holds, after this was seen: what is taken is written in a form that is taken again and
+/// means the same; what is not is refused with the place and a reason, in one line.
+template <class Parse>
+auto read_as_file(const std::string& text, Parse parse) {
+  auto held = parse(text, "file");
+  if (!held) {
+    require(held.error().message.starts_with("file:"));
+    require(held.error().message.find('\n') == std::string::npos);
+  } else {
+    const std::string written = to_text(*held);
+    const auto again = parse(written, "written");
+    require(again && *again == *held && to_text(*again) == written);
+  }
+  return held;
+}
+
 } // namespace strata::fuzz

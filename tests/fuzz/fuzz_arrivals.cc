@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages from the wire, in any order, twice, from nobody: the table of arrivals against a plain map.
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 #include "transport/message.h"
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compositions (STRATA_ALGORITHM, --schedule) over levels by hand: two lines, the levels of six ranks and the
 // composition. What is taken is written in a form that is taken again, and its schedule is proved.
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 #include "hier/composition.h"
 #include "verify/verifier.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hierarchies by hand (STRATA_LEVELS): the first byte says for how many ranks. What is taken keeps the invariants of a
 // hierarchy and can be drawn; what is not is refused with a reason.
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 #include "topo/hierarchy.h"
 
 using namespace strata;

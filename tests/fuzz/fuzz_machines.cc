@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Machine lines: a mapping on the first line, levels on the second. What is taken makes a hierarchy that keeps its
 // invariants, and if it is small, a schedule runs on it to its end; what is not is refused with its column.
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 #include "hier/composition.h"
 #include "sim/simulator.h"
 

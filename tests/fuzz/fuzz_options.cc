@@ -2,7 +2,7 @@
 // Values of options: the first byte says of which. What is taken is given back in a form that is taken again and means
 // the same; what is not taken changes nothing. Also the agreed options as ranks send them to each other.
 #include "base/options.h"
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 
 using namespace strata;
 

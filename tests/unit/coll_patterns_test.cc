@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who talks to whom: what the papers say about the families whose point that is. (That they are right is proved in
 // coll_verified_test.cc, and what they cost is counted in coll_cost_test.cc.)
-#include "coll/algorithm.h"
+#include "programs.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <map>
-#include <numeric>
 #include <set>
 
 namespace strata::coll {
@@ -15,19 +14,6 @@ namespace {
 
 using sched::Program;
 using sched::Step;
-
-std::vector<Program> generate(const Form& form, int members) {
-  Group group;
-  group.ranks.resize(static_cast<std::size_t>(members));
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  std::vector<Program> programs;
-  for (group.self = 0; group.self < members; ++group.self) {
-    sched::ProgramBuilder builder(group.self, members);
-    form.generate(builder, group, {});
-    programs.push_back(std::move(builder).finish());
-  }
-  return programs;
-}
 
 std::vector<Step> sends_of(const Program& program) {
   std::vector<Step> sends;
@@ -54,7 +40,7 @@ TEST(BineTree, OfAPowerOfTwoIsThePapersWhoseParentFlipsTheEqualLastDigitsOfBaseM
   for (int digits = 1; digits <= 8; ++digits) {
     const int members = 1 << digits;
     const auto member_of = [&](int number) { return (from_base_minus_two(number) % members + members) % members; };
-    const auto programs = generate(find("bine")->reduce, members);
+    const auto programs = programs_of(find("bine")->reduce, members);
     for (int number = 1; number < members; ++number) {
       int equal = 1;
       while (equal < digits && (number >> equal & 1) == (number & 1))
@@ -71,7 +57,7 @@ TEST(BineTree, GoesAboutTwoThirdsOfTheWayOfABinomialOne) {
   for (int members : {48, 64, 100, 256, 1000}) {
     std::map<std::string, double> way;
     for (const char* name : {"bine", "binomial"})
-      for (const Program& program : generate(find(name)->broadcast, members))
+      for (const Program& program : programs_of(find(name)->broadcast, members))
         for (const Step& send : sends_of(program))
           for (std::int32_t peer : send.peers)
             way[name] += distance(program.rank, peer, members);
@@ -81,7 +67,7 @@ TEST(BineTree, GoesAboutTwoThirdsOfTheWayOfABinomialOne) {
 
 TEST(BineButterfly, SendsOneRangeAStepInTheAllReduceOfAPowerOfTwo) {
   for (int members : {2, 4, 8, 32, 64})
-    for (const Program& program : generate(find("bine")->all_reduce, members)) {
+    for (const Program& program : programs_of(find("bine")->all_reduce, members)) {
       std::set<int> rounds;
       for (const Step& send : sends_of(program))
         EXPECT_TRUE(rounds.insert(send.tag.round).second) << sched::to_text(send);
@@ -92,7 +78,7 @@ TEST(BineButterfly, SendsAtMostThreeRangesAStepWhateverTheMembers) {
   // One interval of the ring; cut where the range ends, and between chunks that are sums already and that are not.
   for (int members = 2; members <= 64; members += 2)
     for (const Form& form : {find("bine")->reduce_scatter, find("bine")->all_gather})
-      for (const Program& program : generate(form, members)) {
+      for (const Program& program : programs_of(form, members)) {
         std::map<int, int> ranges;
         for (const Step& send : sends_of(program))
           EXPECT_LE(++ranges[send.tag.round], 3) << members << " members: " << sched::to_text(send);
@@ -102,7 +88,7 @@ TEST(BineButterfly, SendsAtMostThreeRangesAStepWhateverTheMembers) {
 TEST(Swing, SwingsToAndFroOverTheSumsOfThePowersOfMinusTwo) {
   const int sums[] = {1, -1, 3, -5, 11, -21};
   for (int members = 2; members <= 64; members += 2)
-    for (const Program& program : generate(find("swing")->reduce_scatter, members))
+    for (const Program& program : programs_of(find("swing")->reduce_scatter, members))
       for (const Step& send : sends_of(program)) {
         const int way = program.rank % 2 == 0 ? sums[send.tag.round] : -sums[send.tag.round];
         EXPECT_EQ(send.peers, std::vector{((program.rank + way) % members + members) % members})
@@ -112,7 +98,7 @@ TEST(Swing, SwingsToAndFroOverTheSumsOfThePowersOfMinusTwo) {
 
 TEST(DoubleBinaryTree, HasNoMemberWithChildrenInBothTrees) {
   for (int members = 2; members <= 64; ++members)
-    for (const Program& program : generate(find("double_binary_tree")->all_reduce, members)) {
+    for (const Program& program : programs_of(find("double_binary_tree")->all_reduce, members)) {
       int sums = 0;
       for (const Step& step : program.steps)
         if (step.kind == sched::Kind::reduce) ++sums;
@@ -122,7 +108,7 @@ TEST(DoubleBinaryTree, HasNoMemberWithChildrenInBothTrees) {
 
 TEST(Torus, TalksToNeighboursInTheRowAndTheColumnOnly) {
   // 64 = 8 * 8
-  for (const Program& program : generate(find("torus")->all_reduce, 64))
+  for (const Program& program : programs_of(find("torus")->all_reduce, 64))
     for (const Step& send : sends_of(program)) {
       const int row = program.rank / 8, column = program.rank % 8;
       EXPECT_TRUE(send.peers == std::vector{8 * row + (column + 1) % 8} ||
@@ -133,7 +119,7 @@ TEST(Torus, TalksToNeighboursInTheRowAndTheColumnOnly) {
 
 TEST(Circulant, HalvesTheDistancesRoundedUp) {
   const int of_eleven[] = {6, 3, 2, 1};
-  for (const Program& program : generate(find("circulant")->reduce_scatter, 11))
+  for (const Program& program : programs_of(find("circulant")->reduce_scatter, 11))
     for (const Step& send : sends_of(program))
       EXPECT_EQ(send.peers, std::vector{(program.rank + of_eleven[send.tag.round]) % 11}) << sched::to_text(send);
 }

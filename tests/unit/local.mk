@@ -31,6 +31,7 @@ unit_tests_SOURCES += \
   tests/unit/messages.h \
   tests/unit/network_model.h \
   tests/unit/plan_world.h \
+  tests/unit/programs.h \
   tests/unit/sched_builder_test.cc \
   tests/unit/sched_schedule_test.cc \
   tests/unit/shm_channel_test.cc \
