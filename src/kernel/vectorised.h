@@ -7,8 +7,10 @@
 #include <vector>
 
 // Not compiled, to build faster: no processor of the last fifteen years stops at SSSE3. (Those that stop at SSE4 or AVX
-// are in use.) Before any header of Highway, and in all files of the module alike.
+// are in use.) A build for tests may leave out more. Before any header of Highway, in all files of the module alike.
+#ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS HWY_SSSE3
+#endif
 
 namespace strata::kernel {
 
