@@ -48,14 +48,11 @@ Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) 
     return ok();
   }
   ProcessState& state = process_state();
-  const bool first = bootstrap->rank() == 0;
-  if (first) tell_complaints(state);
+  if (bootstrap->rank() == 0) tell_complaints(state);
   auto links = comm::Context::create(state.process, std::move(bootstrap));
   if (!links) return links.error();
   made.links = std::move(*links);
-  if (first && state.process.options().log_choice)
-    for (const std::string& note : made.links->notes())
-      log_line(note);
+  made.links->tell();
   return ok();
 }
 

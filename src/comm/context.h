@@ -79,6 +79,8 @@ public:
 
   /// The choice for a size by the cost model; makes no plan.
   tune::Choice choice_for(std::size_t bytes) const;
+  /// On rank 0, writes the warnings, each once in a process, and the notes if they were asked for.
+  void tell() const;
   /// Whether calls of this size still try one way after the other.
   bool on_trial(std::size_t bytes) const { return decisions_[tune::size_class(bytes)].trial != nullptr; }
 

@@ -63,6 +63,15 @@ Context::~Context() {
   process_.bury(std::move(left));
 }
 
+void Context::tell() const {
+  if (rank_ != 0) return;
+  for (const std::string& warning : warnings_)
+    process_.say_once(warning);
+  if (!options_.log_choice) return;
+  for (const std::string& note : notes_)
+    log_line(note);
+}
+
 tune::Choice Context::choice_for(std::size_t bytes) const {
   return tune::choose(situation_, options_, tune::size_class(bytes));
 }

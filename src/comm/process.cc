@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/process.h"
 
+#include "base/log.h"
 #include "base/module.h"
 
 #include <algorithm>
@@ -103,6 +104,11 @@ void Process::bury(std::unique_ptr<Remains> remains) {
   const std::lock_guard lock(mutex_);
   remains_.push_back(std::move(remains));
   std::erase_if(remains_, [](const auto& kept) { return kept->quiescent(); });
+}
+
+void Process::say_once(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (said_.insert(line).second) log_line(line);
 }
 
 std::uint64_t Process::next_context_key() {

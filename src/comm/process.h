@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,9 @@ public:
   /// Keeps what a context leaves, and destroys what has become quiescent since the last time.
   void bury(std::unique_ptr<Remains> remains);
 
+  /// Writes a line for the user, unless it was written before. Any thread.
+  void say_once(const std::string& line);
+
   Statistics& statistics() { return statistics_; }
   std::mutex& statistics_mutex() { return mutex_; }
 
@@ -107,6 +111,7 @@ private:
   std::map<std::string, Started> started_;
   std::uint64_t context_key_ = 0;
   Statistics statistics_;
+  std::set<std::string> said_;                    ///< once
   std::vector<std::unique_ptr<Remains>> remains_; // last: refers to the transports
 };
 

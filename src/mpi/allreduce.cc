@@ -4,8 +4,6 @@
 #include "mpi/check.h"
 #include "mpi/state.h"
 
-#include "base/log.h"
-
 namespace strata::mpi {
 namespace {
 
@@ -61,10 +59,7 @@ int go_native_on_trial(State& state, const LastCall& known, const Arguments& giv
 
 /// A peer is gone: what it would have added is lost. Errors are the communicator's business, as the MPI library's own.
 int report_lost_peer(State& state, const comm::Context& context, MPI_Comm communicator) {
-  {
-    const std::lock_guard lock(state.mutex);
-    if (state.said.insert(context.trouble()).second) log_line(context.trouble());
-  }
+  state.process->say_once(context.trouble());
   PMPI_Comm_call_errhandler(communicator, MPI_ERR_OTHER);
   return MPI_ERR_OTHER;
 }

@@ -51,12 +51,6 @@ void settle_released(State& now) {
   }
 }
 
-/// The same for every communicator would be too much.
-void say_once(State& now, const std::string& warning) {
-  const std::lock_guard lock(now.mutex);
-  if (now.said.insert(warning).second) log_line(warning);
-}
-
 } // namespace
 
 CommunicatorRecord* record_of(State& now, MPI_Comm communicator) {
@@ -70,19 +64,14 @@ CommunicatorRecord* record_of(State& now, MPI_Comm communicator) {
 bool make_context(State& now, CommunicatorRecord& record) {
   settle_released(now);
   auto context = comm::Context::create(*now.process, std::make_unique<CommunicatorBootstrap>(record.communicator, now));
-  const bool talkative = now.process->options().log_choice;
   if (!context) {
     record.failed = true;
-    if (talkative) log_line(context.error().message + "; this communicator stays with the MPI library");
+    if (now.process->options().log_choice)
+      log_line(context.error().message + "; this communicator stays with the MPI library");
     return false;
   }
   record.context = std::move(*context);
-  if (record.context->rank() != 0) return true;
-  for (const std::string& warning : record.context->warnings())
-    say_once(now, warning);
-  if (talkative)
-    for (const std::string& note : record.context->notes())
-      log_line(note);
+  record.context->tell();
   return true;
 }
 

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -88,7 +87,6 @@ struct State {
   std::mutex mutex;                             ///< guards what follows
   std::vector<std::unique_ptr<CommunicatorRecord>> records;
   std::vector<std::unique_ptr<CommunicatorRecord>> released; ///< their communicators are gone
-  std::set<std::string> said;                                ///< warnings that were written already
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
 };
 
