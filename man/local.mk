@@ -6,7 +6,7 @@ dist_man_MANS += \
   man/strata-profile.5 \
   man/strata-run.1 \
   man/strata-sim.1 \
+  man/strata-table.5 \
+  man/strata-tune.1 \
   man/strata.7 \
   man/strata_allreduce.3
-# Until an option reads tables, their page is not installed.
-EXTRA_DIST += man/strata-table.5

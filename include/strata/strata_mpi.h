@@ -23,7 +23,7 @@ extern "C" {
  *  Texts are JSON objects in UTF-8, terminated by a zero; each function returns the bytes that the whole text needs,
  *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. */
 struct strata_mpi_introspection {
-  uint32_t version; /**< 3; what a version adds stands at the end */
+  uint32_t version; /**< 4; what a version adds stands at the end */
 
   /** The MPI library's own all-reduce, past strata: the address of a function with MPI_Allreduce's type. */
   void (*native_allreduce)(void);
@@ -53,6 +53,13 @@ struct strata_mpi_introspection {
   /** Since version 3. What is known of these links: the text of a profile (strata-profile(5)), measured or found, on
    *  rank 0; empty when nothing is, or where hosts have no names of their own, and on the other ranks. Local. */
   size_t (*describe_links)(const void* communicator, char* text, size_t room);
+
+  /** Since version 4. Does calls of this many bytes, and of the others in the same class of sizes (four to an octave),
+   *  on `*communicator` in this way from now on, and tries no other way: for tools that measure ways. `way` is in the
+   *  words of strata-table(5), such as "direct+ring slice=384K"; describe_choice() has those that strata knows.
+   *  Collective; makes the context if it is not there yet. 0, or -1 when the words are wrong or the way is not possible
+   *  here. */
+  int (*use_way)(const void* communicator, uint64_t bytes, const char* way);
 };
 
 /** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off).

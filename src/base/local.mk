@@ -9,4 +9,5 @@ libstrata_core_a_SOURCES += \
   src/base/options.cc src/base/options.h \
   src/base/private_folder.cc src/base/private_folder.h \
   src/base/result.h \
-  src/base/text.cc src/base/text.h
+  src/base/text.cc src/base/text.h \
+  src/base/text_file.cc src/base/text_file.h

@@ -28,7 +28,8 @@ constexpr std::uint64_t operator""_GiB(unsigned long long count) { return count 
 
 constexpr std::array modes{Named<Mode>{"auto", Mode::automatic}, Named<Mode>{"always", Mode::always},
                            Named<Mode>{"off", Mode::off}};
-constexpr std::array tunes{Named<Tune>{"online", Tune::online}, Named<Tune>{"model", Tune::model}};
+constexpr std::array tunes{Named<Tune>{"online", Tune::online}, Named<Tune>{"model", Tune::model},
+                           Named<Tune>{"file", Tune::file}, Named<Tune>{"off", Tune::off}};
 constexpr std::array log_topics{Named<bool Options::*>{"choice", &Options::log_choice}};
 constexpr std::array transport_names{"shm", "ucx", "mpi", "loop"};
 
@@ -45,8 +46,13 @@ std::span<const OptionRow> option_table() {
           "MODE", "auto: native where it is faster; always: never native for an eligible call; off: pass through.",
           Scope::agreed),
       choice<&Options::tune, tunes>(
-          "TUNE", "online: the first calls of a size try the best few ways, the fastest stays; model: by prediction.",
+          "TUNE",
+          "online: the first calls of a size try the best few ways, the fastest stays; model: by prediction; file: as "
+          "TABLE says; off: by prediction from built-in numbers.",
           Scope::agreed),
+      text<&Options::table>("TABLE", "a file as in strata-table(5); empty: none",
+                            "Which way for which size; with TUNE=file it decides, with online it is tried first.",
+                            Scope::agreed),
       number<&Options::probe, 1, 50, Zero::allowed>(
           "PROBE", "Percent of the time of calls between nodes that measuring the links may take; 0 never measures.",
           Scope::agreed),

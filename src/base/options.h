@@ -22,6 +22,8 @@ enum class Mode : std::uint8_t {
 enum class Tune : std::uint8_t {
   online, ///< the first calls try the best few ways
   model,  ///< the cost model alone
+  file,   ///< as a table says; what it does not say, as online
+  off,    ///< the cost model with its built-in numbers: nothing that was measured counts
 };
 
 /// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
@@ -41,6 +43,7 @@ struct Options {
   bool reproducible = false;                        ///< the same bits whatever the mapping, the timing and the choice
   bool check = false;                               ///< compare the ranks' arguments before each call
   std::uint64_t probe = 5;                          ///< percent of the time of calls that measuring links may take
+  std::string table;                                ///< a file that says which way for which size; empty: none
   std::string profile = "cache";                    ///< where links that were measured before are known from
   std::uint64_t start_seconds = 10;                 ///< how long MPI_Init waits for the other ranks' hello
   std::uint64_t hang_seconds = 0;                   ///< a call that waits longer says for whom; 0: never

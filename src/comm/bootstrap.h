@@ -25,6 +25,8 @@ public:
   virtual engine::IdleHook idle_hook() const { return {}; }
   /// Whether a call can be handed to another library (an MPI library).
   virtual bool has_native() const { return false; }
+  /// That library as a table of ways names it: "openmpi-4.1"; empty: there is none.
+  virtual std::string native_name() const { return {}; }
 };
 
 /// all_gather of one value of a plain type.

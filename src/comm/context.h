@@ -11,6 +11,7 @@
 #include "tune/choice.h"
 #include "tune/probe.h"
 #include "tune/profile.h"
+#include "tune/table.h"
 #include "tune/trial.h"
 
 #include <array>
@@ -77,12 +78,18 @@ public:
   /// Lines for a user who asked: transports that were skipped, and why.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// The choice for a size by the cost model; makes no plan.
+  /// The choice for a size by the cost model, or by a table; makes no plan.
   tune::Choice choice_for(std::size_t bytes) const;
   /// On rank 0, writes the warnings, each once in a process, and the notes if they were asked for.
   void tell() const;
   /// Whether calls of this size still try one way after the other.
   bool on_trial(std::size_t bytes) const { return decisions_[tune::size_class(bytes)].trial != nullptr; }
+
+  /// What this machine and this job are to a table of ways (strata-table(5)).
+  std::string machine_text() const;
+  /// Does calls of this size class in this way from now on, and tries no other; for tools. The words are those of a
+  /// table. Collective; all ranks get the same answer.
+  Status use_way(std::size_t bytes, const std::string& words);
 
   /// Measures the links between the nodes now, to the end. Collective; only where there are several nodes.
   Status measure_links();
@@ -142,9 +149,19 @@ private:
   Status share_cards();
   Status share_profile();
 
+  // context_table.cc
+  tune::MachineShape machine_shape() const;
+  bool may_use_table() const;
+  Status share_table();
+  void keep_fitting_table();
+  bool follows_table() const;
+  void apply_table(tune::Choice& choice, std::size_t bytes) const;
+
   // context_plan.cc
   void decide(Decision& decision, std::size_t bytes);
   Result<Way> prepare_way(const tune::Candidate& candidate);
+  static kernel::Stores default_stores(std::size_t bytes);
+  static kernel::Stores stores_of(tune::Around around);
   Status prepare_board();
   Status make_board();
   std::string plan_name(const tune::Candidate& candidate) const;
@@ -156,6 +173,7 @@ private:
 
   // context_trial.cc
   std::vector<Way> ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
+  std::vector<tune::Candidate> order_to_try(const tune::Choice& choice, bool trial) const;
   static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
@@ -177,6 +195,7 @@ private:
   void adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink);
   std::optional<tune::Profile> profile_of(const tune::Probe& probe) const;
   void decide_anew();
+  static void retire(Decision& decision);
   void log_probe(const tune::Probe& probe) const;
 
   // context_run.cc
@@ -219,6 +238,7 @@ private:
 
   tune::Situation situation_;
   std::string links_text_;
+  std::optional<tune::Table> table_;   ///< of ways; the same on all ranks, but for the lines of the file
   std::uint32_t racks_adopted_ = 0;    ///< how often other racks were taken over
   bool cannot_probe_ = false;          ///< a round failed
   std::unique_ptr<tune::Probe> probe_; ///< null: nothing to measure, or not any more

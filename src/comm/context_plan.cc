@@ -19,12 +19,6 @@ struct PlanCard {
   std::uint64_t announcements[4];
 };
 
-/// Where nothing is tried: results that no cache keeps go around the caches.
-kernel::Stores default_stores(std::size_t bytes) {
-  constexpr std::size_t streaming_from = std::size_t{8} << 20;
-  return {kernel::Store::cached, bytes < streaming_from ? kernel::Store::cached : kernel::Store::streaming};
-}
-
 class LeftPlans final : public Remains {
 public:
   std::vector<std::unique_ptr<transport::Links>> links; // used by the plans below
@@ -73,7 +67,9 @@ void Context::tell() const {
 }
 
 tune::Choice Context::choice_for(std::size_t bytes) const {
-  return tune::choose(situation_, options_, tune::size_class(bytes));
+  tune::Choice choice = tune::choose(situation_, options_, tune::size_class(bytes));
+  apply_table(choice, bytes);
+  return choice;
 }
 
 Status Context::make_board() {
@@ -191,6 +187,20 @@ Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   return way;
 }
 
+/// Where nothing is tried: results that no cache keeps go around the caches.
+kernel::Stores Context::default_stores(std::size_t bytes) {
+  constexpr std::size_t streaming_from = std::size_t{8} << 20;
+  return {kernel::Store::cached, bytes < streaming_from ? kernel::Store::cached : kernel::Store::streaming};
+}
+
+kernel::Stores Context::stores_of(tune::Around around) {
+  using tune::Around;
+  const auto store = [around](Around one) {
+    return around == one || around == Around::both ? kernel::Store::streaming : kernel::Store::cached;
+  };
+  return {store(Around::published), store(Around::results)};
+}
+
 void Context::decide(Decision& decision, std::size_t bytes) {
   const tune::Choice choice = choice_for(bytes);
   std::string trouble = choice.note;
@@ -198,13 +208,15 @@ void Context::decide(Decision& decision, std::size_t bytes) {
   if (ways.size() > 1) {
     const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
     decision.trial.reset(new Probation{tune::Trial(ways.size(), low), std::move(ways), {}});
+    if (!choice.source.empty())
+      trouble += fmt::format("{}{}, from table {}, is tried first", trouble.empty() ? "" : "; ", choice.chosen.name(),
+                             choice.source);
     if (options_.log_choice && rank_ == 0 && !trouble.empty()) log_line(trouble);
     return;
   }
   decision.way = std::move(ways.front());
   if (options_.reproducible && decision.way.path == Path::native && rank_ == 0)
     log_line(fmt::format("STRATA_REPRODUCIBLE=1 cannot be kept for {} bytes on {} ranks: {}", bytes, ranks_, trouble));
-  if (decision.way.path == Path::plan || decision.way.path == Path::board) decision.way.stores = default_stores(bytes);
   if (options_.log_choice && rank_ == 0)
     log_choice(choice, bytes,
                trouble.empty() ? std::string() : fmt::format("{}; using {}", trouble, decision.way.name));
@@ -212,9 +224,10 @@ void Context::decide(Decision& decision, std::size_t bytes) {
 
 void Context::log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble) {
   const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
+  const std::string from = choice.source.empty() ? std::string() : fmt::format("from table {}; ", choice.source);
   std::string line =
-      fmt::format("{} ranks on {} nodes, {} to {} bytes: {} ({} predicted)", ranks_, situation_.job.nodes, low, high,
-                  choice.chosen.name(), format_duration(choice.chosen.seconds));
+      fmt::format("{} ranks on {} nodes, {} to {} bytes: {} ({}{} predicted)", ranks_, situation_.job.nodes, low, high,
+                  choice.chosen.name(), from, format_duration(choice.chosen.seconds));
   std::size_t shown = 0;
   for (const tune::Candidate& candidate : choice.runners_up) {
     if (shown++ == 3) break;

@@ -85,8 +85,8 @@ private:
 
 /// Whether what is measured may change what runs.
 bool Context::may_adopt_links() const {
-  return options_.tune == Tune::online && !options_.reproducible && options_.levels.empty() &&
-         options_.algorithm.empty();
+  return (options_.tune == Tune::online || (options_.tune == Tune::file && !follows_table())) &&
+         !options_.reproducible && options_.levels.empty() && options_.algorithm.empty();
 }
 
 void Context::prepare_probe() {
@@ -210,7 +210,7 @@ Status Context::share_profile() {
   if (situation_.job.nodes < 2 || options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty())
     return ok();
   // By prediction alone every run does the same, whatever others have measured since.
-  if (options_.tune == Tune::model && options_.profile == "cache") return ok();
+  if (options_.tune == Tune::off || (options_.tune == Tune::model && options_.profile == "cache")) return ok();
   KnownLinks::Found found;
   if (rank_ == 0) {
     std::vector<std::string> hosts = hosts_;
@@ -272,20 +272,31 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
   decide_anew();
 }
 
-/// Forgets what was decided, but not what was counted.
 void Context::decide_anew() {
-  for (Decision& decision : decisions_) {
-    if (decision.way.path == Path::lost) continue;
-    if (decision.way.path != Path::undecided) decision.retired.push_back(std::exchange(decision.way, Way{}));
-    for (Way& way : decision.others)
+  for (Decision& decision : decisions_)
+    if (decision.way.path != Path::lost) retire(decision);
+}
+
+/// Forgets what was decided, but not what was counted.
+void Context::retire(Decision& decision) {
+  const auto keep = [&](Way&& way) {
+    const auto same = std::find_if(decision.retired.begin(), decision.retired.end(), [&](const Way& known) {
+      return known.path == way.path && known.plan == way.plan && known.name == way.name;
+    });
+    if (same != decision.retired.end())
+      same->tally += way.tally;
+    else
       decision.retired.push_back(std::move(way));
-    decision.others.clear();
-    decision.review.reset();
-    if (!decision.trial) continue;
-    for (Way& way : decision.trial->ways)
-      decision.retired.push_back(std::move(way));
-    decision.trial.reset();
-  }
+  };
+  if (decision.way.path != Path::undecided) keep(std::exchange(decision.way, Way{}));
+  for (Way& way : decision.others)
+    keep(std::move(way));
+  decision.others.clear();
+  decision.review.reset();
+  if (!decision.trial) return;
+  for (Way& way : decision.trial->ways)
+    keep(std::move(way));
+  decision.trial.reset();
 }
 
 void Context::log_probe(const tune::Probe& probe) const {

@@ -5,6 +5,7 @@
 //   2. who could map whose segment; nodes are groups of mutual successes
 //   3. only where a context spans nodes: addresses of the transport between them
 //   4. likewise: what rank 0 knows of the links from before
+//   5. if there is one: rank 0's table of ways
 #include "comm/context.h"
 
 #include <fmt/format.h>
@@ -60,6 +61,7 @@ Result<std::unique_ptr<Context>> Context::create(Process& process, std::unique_p
   if (Status found = context->find_neighbours(); !found) return found.error();
   if (Status settled = context->settle_hierarchy(); !settled) return settled.error();
   if (Status shared = context->share_profile(); !shared) return shared.error();
+  if (Status shared = context->share_table(); !shared) return shared.error();
   return context;
 }
 

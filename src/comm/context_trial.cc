@@ -13,13 +13,6 @@
 namespace strata::comm {
 namespace {
 
-// Whether stores around the caches pay depends on which caches the ranks' cores share, which a virtual machine does
-// not tell and may change: 64 KiB written and read took 6.2 us instead of 8.8 where two cores shared a cache, 6.9
-// instead of 33 where they did not, on another processor 24 instead of 12. Below these sizes the fence costs more.
-constexpr std::size_t publish_around_from = std::size_t{8} << 10;
-constexpr std::size_t results_around_from = std::size_t{64} << 10;
-/// Results that no cache keeps until they are read.
-constexpr std::size_t results_always_around_from = std::size_t{16} << 20;
 /// In one node, a schedule's steps cost shorter vectors more than the latency path takes in all.
 constexpr std::size_t schedules_in_memory_from = std::size_t{4} << 10;
 
@@ -30,34 +23,46 @@ constexpr double hopeless = 2;
 
 /// The ways of one node, each with the stores that may be best for this size.
 std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std::size_t bytes) {
-  using kernel::Store;
   std::vector<Way> all;
   for (const Way& way : ways)
-    for (const Store publish : {Store::cached, Store::streaming})
-      for (const Store result : {Store::cached, Store::streaming}) {
-        if (publish == Store::streaming && bytes < publish_around_from) continue;
-        if (result == Store::streaming && bytes < results_around_from) continue;
-        if (result == Store::cached && bytes >= results_always_around_from) continue;
-        all.push_back(way);
-        all.back().stores = {publish, result};
-      }
+    for (const tune::Around around : tune::stores_to_try(bytes)) {
+      all.push_back(way);
+      all.back().stores = stores_of(around);
+    }
   return all;
 }
 
-// When a candidate cannot be made (no memory, a peer that cannot be reached), the next one is taken; all ranks see the
-// same failures, so they take the same. The first is the best by prediction; more than one only for a trial.
-std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
-  const bool one_node = situation_.job.nodes == 1;
-  const bool trial = options_.tune == Tune::online && options_.algorithm.empty() && ranks_ > 1;
-  const std::size_t most = !trial ? 1 : one_node ? 2 : 4;
+/// A table's way first, then by prediction; but in a trial within a node the latency path before other predictions: it
+/// is always worth a try.
+std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, bool trial) const {
   std::vector<tune::Candidate> order{choice.chosen};
   order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
-  const double best = choice.chosen.seconds; // by prediction
-  // The latency path is always worth a try where there is one.
-  if (trial && one_node)
-    std::stable_partition(order.begin(), order.end(), [](const tune::Candidate& candidate) {
-      return candidate.kind == tune::Candidate::Kind::board;
-    });
+  if (trial && situation_.job.nodes == 1)
+    std::stable_partition(
+        order.begin() + (choice.source.empty() ? 0 : 1), order.end(),
+        [](const tune::Candidate& candidate) { return candidate.kind == tune::Candidate::Kind::board; });
+  return order;
+}
+
+// When a candidate cannot be made (no memory, a peer that cannot be reached), the next one is taken; all ranks see the
+// same failures, so they take the same. More than one only for a trial.
+std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
+  if (!choice.source.empty() && options_.tune == Tune::file) {
+    auto way = prepare_way(choice.chosen);
+    if (way) {
+      way->stores = choice.chosen.around ? stores_of(*choice.chosen.around) : default_stores(bytes);
+      return {std::move(*way)};
+    }
+    trouble += fmt::format("{}{} cannot be followed", trouble.empty() ? "" : "; ", choice.source);
+  }
+  const bool one_node = situation_.job.nodes == 1;
+  const bool adapts = options_.tune == Tune::online || options_.tune == Tune::file;
+  const bool trial = adapts && options_.algorithm.empty() && ranks_ > 1;
+  const std::size_t most = !trial ? 1 : one_node ? 2 : 4;
+  const std::vector<tune::Candidate> order = order_to_try(choice, trial);
+  double best = choice.chosen.seconds; // by prediction
+  for (const tune::Candidate& candidate : order)
+    best = std::min(best, candidate.seconds);
   std::vector<Way> ways;
   bool has_board = false, has_schedule = false;
   std::size_t tries = 0;
@@ -83,6 +88,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
   if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, {}, "native", {}, 0});
+  if (ways.size() == 1) ways.front().stores = default_stores(bytes);
   return ways;
 }
 

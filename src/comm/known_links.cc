@@ -2,16 +2,12 @@
 #include "comm/known_links.h"
 
 #include "base/options.h"
+#include "base/text_file.h"
 #include "tune/profile_cache.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 
 namespace strata::comm {
@@ -22,26 +18,6 @@ constexpr std::int64_t most_age = 7 * 24 * 3600;
 constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 
 tune::ProfileFolders folders() { return {cache_folder(), {}}; }
-
-/// Of an ordinary file: a device or a pipe might never end.
-Result<std::string> text_of_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return Error{ErrorKind::argument, std::strerror(errno)};
-  struct stat facts {};
-  std::string text;
-  std::string why;
-  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) why = "it is no ordinary file";
-  char part[1 << 16];
-  for (ssize_t got = 0; why.empty() && (got = ::read(file, part, sizeof part)) != 0;) {
-    if (got < 0)
-      why = std::strerror(errno);
-    else if (text.append(part, static_cast<std::size_t>(got)).size() > most_file_bytes)
-      why = "it is larger than 64 MiB";
-  }
-  ::close(file);
-  if (!why.empty()) return Error{ErrorKind::argument, why};
-  return text;
-}
 
 using Found = KnownLinks::Found;
 
@@ -61,7 +37,7 @@ Found from_file(const std::string& source, const std::vector<std::string>& hosts
     result.complaint = fmt::format("STRATA_PROFILE={} is not used: {}", source, why);
     return result;
   };
-  const auto text = text_of_file(source);
+  const auto text = text_of_file(source, most_file_bytes);
   if (!text) return refused(text.error().message);
   const auto profile = tune::profile_from(*text, source);
   if (!profile) return refused(profile.error().message);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
-  src/comm/bootstrap.h src/comm/context.h src/comm/context_plan.cc src/comm/context_probe.cc src/comm/context_review.cc src/comm/context_run.cc src/comm/context_setup.cc \
-  src/comm/context_trial.cc src/comm/context_wait.cc \
-  src/comm/known_links.cc src/comm/known_links.h \
+  src/comm/bootstrap.h src/comm/context.h src/comm/context_plan.cc src/comm/context_probe.cc src/comm/context_review.cc \
+  src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
+  src/comm/context_wait.cc \
+  src/comm/known_links.cc src/comm/known_links.h src/comm/known_table.cc src/comm/known_table.h \
   src/comm/link_flow.cc src/comm/link_flow.h \
   src/comm/process.cc src/comm/process.h \
   src/comm/transports.cc src/comm/transports.h \

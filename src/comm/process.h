@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "comm/known_links.h"
+#include "comm/known_table.h"
 #include "engine/scratch.h"
 #include "kernel/kernel.h"
 #include "topo/local_facts.h"
@@ -67,6 +68,7 @@ public:
   const topo::LocalFacts& facts() const { return facts_; }
   engine::ScratchBudget& scratch() { return scratch_; }
   KnownLinks& known_links() { return known_links_; }
+  KnownTable& known_table() { return known_table_; }
   /// What this process waits for; in its segment, if it can have one. The same at every call.
   Activity& activity();
   /// The process' rank among all ranks of the job, for whoever reads its activity.
@@ -103,6 +105,7 @@ private:
   topo::LocalFacts facts_;
   engine::ScratchBudget scratch_;
   KnownLinks known_links_;
+  KnownTable known_table_;
   Activity activity_; ///< without a segment
   std::mutex mutex_;
   bool shared_memory_tried_ = false;

@@ -32,6 +32,12 @@ Status CommunicatorBootstrap::all_gather(const void* mine, void* all, std::size_
   return Error{ErrorKind::peer, "the MPI library's all-gather failed while a context was made"};
 }
 
+std::string CommunicatorBootstrap::native_name() const {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  return PMPI_Get_library_version(text, &length) == MPI_SUCCESS ? tune::mpi_name_from(text) : std::string();
+}
+
 engine::IdleHook CommunicatorBootstrap::idle_hook() const { return {let_mpi_progress, &now_}; }
 
 } // namespace strata::mpi

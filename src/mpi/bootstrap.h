@@ -21,6 +21,7 @@ public:
   Status all_gather(const void* mine, void* all, std::size_t bytes) override;
   engine::IdleHook idle_hook() const override;
   bool has_native() const override { return true; }
+  std::string native_name() const override;
 
 private:
   MPI_Comm communicator_;

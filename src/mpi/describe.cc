@@ -41,6 +41,19 @@ json tallies_of(const std::map<std::string, comm::Tally>& tallies, const char* c
   return all;
 }
 
+/// A candidate, in one node once for each kind of stores that may pay.
+json ways_of(const tune::Candidate& candidate, std::int32_t nodes, std::size_t bytes) {
+  json ways = json::array();
+  tune::Way way = tune::way_of(candidate);
+  const bool one = nodes > 1 || way.kind == tune::Candidate::Kind::native;
+  if (one) ways.push_back(to_text(way));
+  for (const tune::Around around : one ? std::vector<tune::Around>() : tune::stores_to_try(bytes)) {
+    way.around = around;
+    ways.push_back(to_text(way));
+  }
+  return ways;
+}
+
 } // namespace
 
 std::string describe(const comm::Context& context, const comm::Process& process) {
@@ -52,6 +65,7 @@ std::string describe(const comm::Context& context, const comm::Process& process)
                   {"levels", levels_of(context.hierarchy())},
                   {"transports", context.transport_by_rank()},
                   {"notes", context.notes()},
+                  {"machine", context.machine_text()},
                   {"kernels", process.kernels().instruction_set},
                   {"options", options_of(context.options())}});
 }
@@ -62,13 +76,19 @@ std::string describe_choice(const comm::Context& context, std::size_t bytes) {
   json runners_up = json::array();
   for (const tune::Candidate& candidate : choice.runners_up)
     runners_up.push_back({{"name", candidate.name()}, {"seconds", candidate.seconds}});
+  // Candidate after candidate, in the words of strata-table(5).
+  json ways = {ways_of(choice.chosen, context.nodes(), low)};
+  for (const tune::Candidate& candidate : choice.runners_up)
+    ways.push_back(ways_of(candidate, context.nodes(), low));
   return text_of({{"bytes", bytes},
                   {"low", low},
                   {"high", high},
                   {"chosen", choice.chosen.name()},
+                  {"source", choice.source},
                   {"on_trial", context.on_trial(bytes)},
                   {"predicted_seconds", choice.chosen.seconds},
                   {"runners_up", runners_up},
+                  {"ways", ways},
                   {"note", choice.note}});
 }
 

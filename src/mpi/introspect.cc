@@ -89,11 +89,16 @@ std::size_t links_text(const void* communicator, char* text, std::size_t room) {
   return hand_out(known, text, room);
 }
 
+int use_way(const void* communicator, std::uint64_t bytes, const char* way) {
+  if (way == nullptr) return -1;
+  return with_context(communicator, -1, [&](comm::Context& context) { return context.use_way(bytes, way) ? 0 : -1; });
+}
+
 } // namespace
 
 const void* introspect() {
   static const strata_mpi_introspection table = {
-      3,
+      4,
       reinterpret_cast<void (*)()>(state().native_allreduce),
       context_text,
       choice_text,
@@ -101,6 +106,7 @@ const void* introspect() {
       set_option,
       measure_links,
       links_text,
+      use_way,
   };
   return &table;
 }

@@ -114,6 +114,7 @@ void add_job(std::string& text, const json& job) {
   const std::string tree = topo::to_text(hierarchy_of(job), job["hosts"].get<std::vector<std::string>>());
   for (std::size_t begin = 0, end = 0; (end = tree.find('\n', begin)) != std::string::npos; begin = end + 1)
     text += "  " + tree.substr(begin, end + 1 - begin);
+  text += fmt::format("  to a table: {}\n", text_of(job["machine"]));
   for (const json& note : job["notes"])
     text += fmt::format("  note: {}\n", text_of(note));
   add_pairs(text, job["transports_by_pair"]);

@@ -16,6 +16,7 @@ libstrata_tools_a_SOURCES += \
   src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc \
   src/tools/probe.h src/tools/probe_flags.cc \
   src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc \
+  src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_table.cc \
   src/tools/written_file.cc src/tools/written_file.h
 if HAVE_PUGIXML
 libstrata_tools_a_SOURCES += src/tools/perf_plot.cc
@@ -23,7 +24,7 @@ else
 libstrata_tools_a_SOURCES += src/tools/perf_no_plot.cc
 endif
 
-bin_PROGRAMS += bin/strata-info bin/strata-perf bin/strata-probe bin/strata-sim
+bin_PROGRAMS += bin/strata-info bin/strata-perf bin/strata-probe bin/strata-sim bin/strata-tune
 bin_strata_info_SOURCES = src/tools/info.cc
 bin_strata_info_LDADD = $(tool_libraries)
 bin_strata_perf_SOURCES = src/tools/perf.cc
@@ -32,13 +33,15 @@ bin_strata_probe_SOURCES = src/tools/probe.cc
 bin_strata_probe_LDADD = $(tool_libraries)
 bin_strata_sim_SOURCES = src/tools/sim.cc
 bin_strata_sim_LDADD = $(tool_libraries)
+bin_strata_tune_SOURCES = src/tools/tune.cc
+bin_strata_tune_LDADD = $(tool_libraries)
 
 # What enters MPI is a program beside the modules, named after the MPI library as they are, so that builds for several
 # MPI libraries share a prefix. It is linked to the preload, in front of the MPI library, and needs no preloading.
 if HAVE_MPI
-noinst_PROGRAMS += lib/strata/info-mpi lib/strata/perf-mpi lib/strata/probe-mpi
+noinst_PROGRAMS += lib/strata/info-mpi lib/strata/perf-mpi lib/strata/probe-mpi lib/strata/tune-mpi
 mpi_tools = lib/strata/strata-info-$(MPI_SONAME) lib/strata/strata-perf-$(MPI_SONAME) \
-  lib/strata/strata-probe-$(MPI_SONAME)
+  lib/strata/strata-probe-$(MPI_SONAME) lib/strata/strata-tune-$(MPI_SONAME)
 endif
 endif
 endif
@@ -50,10 +53,12 @@ lib_strata_info_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_info_mpi_LDFLAGS = $(mpi_tool_flags)
 lib_strata_perf_mpi_SOURCES = \
   src/tools/mpi_texts.cc src/tools/mpi_texts.h \
+  src/tools/mpi_timing.cc src/tools/mpi_timing.h \
   src/tools/perf_floor.cc \
   src/tools/perf_measure.cc src/tools/perf_measure.h \
   src/tools/perf_mpi.cc \
-  src/tools/perf_values.cc src/tools/perf_values.h
+  src/tools/perf_values.cc src/tools/perf_values.h \
+  src/tools/progress_line.h
 lib_strata_perf_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_perf_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_perf_mpi_LDFLAGS = $(mpi_tool_flags)
@@ -63,6 +68,16 @@ lib_strata_probe_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_probe_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_probe_mpi_LDFLAGS = $(mpi_tool_flags)
 
+lib_strata_tune_mpi_SOURCES = \
+  src/tools/mpi_texts.cc src/tools/mpi_texts.h \
+  src/tools/mpi_timing.cc src/tools/mpi_timing.h \
+  src/tools/progress_line.h \
+  src/tools/tune_measure.cc src/tools/tune_measure.h \
+  src/tools/tune_mpi.cc
+lib_strata_tune_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+lib_strata_tune_mpi_LDADD = $(mpi_tool_libraries)
+lib_strata_tune_mpi_LDFLAGS = $(mpi_tool_flags)
+
 noinst_DATA += $(mpi_tools)
 lib/strata/strata-info-$(MPI_SONAME): lib/strata/info-mpi
 	$(AM_V_GEN)rm -f $@ && $(LN_S) info-mpi $@
@@ -70,6 +85,8 @@ lib/strata/strata-perf-$(MPI_SONAME): lib/strata/perf-mpi
 	$(AM_V_GEN)rm -f $@ && $(LN_S) perf-mpi $@
 lib/strata/strata-probe-$(MPI_SONAME): lib/strata/probe-mpi
 	$(AM_V_GEN)rm -f $@ && $(LN_S) probe-mpi $@
+lib/strata/strata-tune-$(MPI_SONAME): lib/strata/tune-mpi
+	$(AM_V_GEN)rm -f $@ && $(LN_S) tune-mpi $@
 CLEANFILES += lib/strata/strata-*
 
 # Not by a list of programs: --program-prefix must not rename them.

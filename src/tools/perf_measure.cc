@@ -2,7 +2,6 @@
 #include "tools/perf_measure.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 namespace strata::tools {
@@ -17,8 +16,6 @@ constexpr std::uint64_t batch_calls = 8;
 constexpr double short_call_seconds = 10e-3;
 constexpr double warming_seconds = 2e-3;
 constexpr std::uint64_t most_calls = 5000, most_pairs = 5000, fewest_pairs = 5;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 MPI_Datatype datatype_of(Element element) {
   switch (element) {
@@ -70,35 +67,7 @@ MPI_Op operation_of(Operation operation) {
   }
 }
 
-Pages pages(std::size_t bytes) {
-  constexpr std::size_t page = 4096;
-  return {static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)), &std::free};
-}
-
-std::uint64_t calls_for(double seconds, double seconds_per_call, std::uint64_t fewest, std::uint64_t most) {
-  const double calls = seconds / std::max(seconds_per_call, 1e-9);
-  return calls >= static_cast<double>(most) ? most : std::max(fewest, static_cast<std::uint64_t>(calls));
-}
-
 } // namespace
-
-int rank_in_world() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int ranks_in_world() {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks;
-}
-
-std::vector<double> longest_of_all(const std::vector<double>& mine) {
-  std::vector<double> longest(mine.size());
-  MPI_Reduce(mine.data(), longest.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  return longest;
-}
 
 Bench::Bench(const PerfFlags& flags, const strata_mpi_introspection& strata)
     : flags_(flags), strata_(strata), datatype_(datatype_of(flags.element)), operation_(operation_of(flags.operation)),
@@ -129,16 +98,16 @@ double Bench::batch(const Kind& kind, std::uint64_t calls) const {
   double seconds = 0;
   if (flags_.pace == Pace::back_to_back) {
     MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = now();
+    const double begin = clock_seconds();
     for (std::uint64_t i = 0; i < calls; ++i)
       call(kind);
-    seconds = now() - begin;
+    seconds = clock_seconds() - begin;
   } else {
     for (std::uint64_t i = 0; i < calls; ++i) {
       MPI_Barrier(MPI_COMM_WORLD);
-      const double begin = now();
+      const double begin = clock_seconds();
       call(kind);
-      seconds += now() - begin;
+      seconds += clock_seconds() - begin;
     }
   }
   return seconds / static_cast<double>(calls);

@@ -3,18 +3,13 @@
 #pragma once
 
 #include "tools/mpi_texts.h"
+#include "tools/mpi_timing.h"
 #include "tools/perf.h"
 #include "tools/perf_values.h"
-
-#include <cstdlib>
-#include <memory>
 
 namespace strata::tools {
 
 using AllReduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
-
-/// Memory at the begin of a page.
-using Pages = std::unique_ptr<std::byte, decltype(&std::free)>;
 
 class Bench {
 public:
@@ -56,12 +51,6 @@ private:
   KnownVectors known_;
   Pages input_{nullptr, &std::free}, output_{nullptr, &std::free};
 };
-
-int rank_in_world();
-int ranks_in_world();
-
-/// The largest of all ranks' values, place by place; on rank 0.
-std::vector<double> longest_of_all(const std::vector<double>& mine);
 
 /// Seconds for all ranks at once to copy `bytes` from one buffer to another. Collective; right on rank 0.
 double copy_seconds(void* to, const void* from, std::uint64_t bytes);

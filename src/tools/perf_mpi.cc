@@ -2,6 +2,7 @@
 // strata-perf in the job: measures size after size, and rank 0 writes what was found.
 #include "tools/command_line.h"
 #include "tools/perf_measure.h"
+#include "tools/progress_line.h"
 #include "tools/run_environment.h"
 
 #include "config.h"
@@ -11,30 +12,10 @@
 #include <cstdio>
 #include <fstream>
 
-#include <unistd.h>
-
 namespace strata::tools {
 namespace {
 
 constexpr const char* tool = "strata-perf";
-
-/// The line on a terminal that says how far it is.
-class Progress {
-public:
-  explicit Progress(bool wanted) : wanted_(wanted && isatty(STDERR_FILENO) == 1) {}
-  ~Progress() { clear(); }
-  void show(const std::string& line) {
-    if (wanted_) std::fprintf(stderr, "\r\033[K%s", line.c_str());
-    shown_ = wanted_;
-  }
-  void clear() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-    shown_ = false;
-  }
-
-private:
-  bool wanted_, shown_ = false;
-};
 
 bool can_write(const std::string& file) { return file.empty() || std::ofstream(file, std::ios::app).good(); }
 
@@ -81,7 +62,7 @@ int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, Perf
   if (!bench.take_communicator()) return complain(tool, "strata cannot be made reproducible here", 1);
   if (flags.floor) run.flag_seconds = flag_seconds();
   if (first) std::fputs(heading(flags, run).c_str(), stdout);
-  Progress progress(first);
+  ProgressLine progress(first);
   std::int64_t errors = 0;
   for (std::size_t i = 0; i < flags.sizes.size(); ++i) {
     progress.show(fmt::format("{} bytes: {} of {} sizes", flags.sizes[i], i + 1, flags.sizes.size()));

@@ -5,8 +5,6 @@
 #include "tools/probe.h"
 #include "tools/written_file.h"
 
-#include <cstdio>
-
 namespace strata::tools {
 namespace {
 
@@ -17,9 +15,7 @@ int write_out(const ProbeFlags& flags, const std::string& profile) {
     const Status written = write_whole(flags.output, profile);
     return written ? 0 : complain(tool, written.error().message, 1);
   }
-  const bool written =
-      std::fwrite(profile.data(), 1, profile.size(), stdout) == profile.size() && std::fflush(stdout) == 0;
-  return written ? 0 : complain(tool, "cannot write to standard output", 1);
+  return write_to_standard_output(profile) ? 0 : complain(tool, "cannot write to standard output", 1);
 }
 
 /// Collective; the exit status.

@@ -9,6 +9,9 @@
 
 namespace strata::tune {
 
+/// What goes around the caches, where that is settled: what a rank publishes for its neighbours, the results, or both.
+enum class Around : std::uint8_t { nothing, published, results, both };
+
 /// One way to do an all-reduce.
 struct Candidate {
   enum class Kind : std::uint8_t {
@@ -20,17 +23,22 @@ struct Candidate {
   bool plain = false;            ///< over Situation::plain instead of its job
   std::size_t slice_bytes = 0;   ///< kind schedule
   std::uint32_t window = 1;      ///< kind schedule
+  std::optional<Around> around;  ///< not of kind native; empty: whoever runs it decides
   double seconds = 0;            ///< predicted
 
   /// "native", "board", "direct+direct slice 384K window 4"
   std::string name() const;
 };
 
+/// What may pay to store around the caches, in one node, for vectors of so many bytes.
+std::vector<Around> stores_to_try(std::size_t bytes);
+
 /// What was chosen for a size class, and what else there was, cheapest first.
 struct Choice {
   Candidate chosen;
   std::vector<Candidate> runners_up;
-  std::string note; ///< empty, or why an option could not be followed
+  std::string source; ///< empty: chosen by prediction; else the place in a table: "FILE line 4"
+  std::string note;   ///< empty, or why an option could not be followed
 };
 
 /// Size classes: four to an octave. Everything that is decided for a call is decided for its class.
@@ -62,5 +70,12 @@ constexpr std::size_t board_piece_bytes(std::int32_t ranks) {
 std::size_t wire_bytes_for(std::size_t eager_limit);
 
 Choice choose(const Situation& situation, const Options& options, std::size_t size_class);
+
+/// The cheapest candidate with this composition, over the job's levels or, if `plain`, over those of Situation::plain;
+/// slice and window are the options', or else as the model chooses them. They fit each other.
+Candidate best_with(const hier::Composition& composition, bool plain, const Situation& situation,
+                    const Options& options, std::size_t size_class);
+Candidate board_candidate(const Situation& situation, std::size_t size_class);
+Candidate native_candidate(const Situation& situation, std::size_t size_class);
 
 } // namespace strata::tune

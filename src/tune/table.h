@@ -34,9 +34,11 @@ struct MachineShape {
 /// One way to do the calls of some sizes.
 struct Way {
   Candidate::Kind kind = Candidate::Kind::native;
-  std::string composition;  ///< kind schedule: as hier::composition_from takes it
-  std::uint64_t slice = 0;  ///< kind schedule: bytes; 0: left to the cost model
-  std::uint64_t window = 0; ///< kind schedule: slices in flight; 0: left to the cost model
+  std::string composition;      ///< kind schedule: as hier::composition_from takes it
+  std::uint64_t slice = 0;      ///< kind schedule: bytes; 0: left to the cost model
+  std::uint64_t window = 0;     ///< kind schedule: slices in flight; 0: left to the cost model
+  bool plain = false;           ///< kind schedule: over the levels without racks, where racks are known
+  std::optional<Around> around; ///< not of kind native; empty: as without a table
   bool operator==(const Way&) const = default;
 };
 
@@ -46,8 +48,13 @@ inline constexpr std::uint64_t any_size = std::numeric_limits<std::uint64_t>::ma
 struct TableRow {
   std::uint64_t up_to = any_size;
   Way way;
-  bool operator==(const TableRow&) const = default;
+  std::size_t line = 0;             ///< where it was read; 0: nowhere
+  std::vector<std::string> remarks; ///< for people, written before the row; not read
+  bool operator==(const TableRow& other) const { return up_to == other.up_to && way == other.way; }
 };
+
+/// More rows than there are size classes say nothing more.
+inline constexpr std::size_t most_rows = size_classes;
 
 struct Table {
   MachineShape machine;
@@ -62,15 +69,35 @@ Result<Table> table_from(std::string_view text, const std::string& file);
 /// The text of a table; table_from takes it and makes an equal one of it, if each way is as table_from leaves it.
 std::string to_text(const Table& table);
 
-/// The way for a call of so many bytes; nothing for more than the last row speaks of.
-const Way* find(const Table& table, std::uint64_t bytes);
+/// The words of a machine and of a way, as they stand in a table; and back.
+std::string to_text(const MachineShape& machine);
+std::string to_text(const Way& way);
+Result<MachineShape> machine_from(const std::string& words);
+Result<Way> way_from(const std::string& words);
+
+/// The row for a call of so many bytes; nothing for more than the last row speaks of.
+const TableRow* find(const Table& table, std::uint64_t bytes);
 
 /// Empty when the table is for jobs of this shape; else a sentence that tells why not. What the shape lacks does not
 /// fit a table that asks for it.
 std::string misfit(const Table& table, const MachineShape& shape);
 
-/// The way as a candidate in this hierarchy, for a trial or a choice; slice and window as they are in the way, and no
-/// predicted time. The error tells why the composition does not go with the hierarchy.
-Result<Candidate> candidate_of(const Way& way, const topo::Hierarchy& hierarchy);
+/// The racks that a hierarchy has levels for; 0: none are known.
+std::uint64_t racks_of(const topo::Hierarchy& hierarchy);
+
+/// The name of a MPI library for a table out of what it says of itself: "openmpi-4.1" of "Open MPI v4.1.4, package: …".
+std::string mpi_name_from(std::string_view library_version);
+
+/// The way as a candidate for a size class; what it leaves open, and slice and window if the options have them, as in
+/// a choice. The error tells why it is not possible here.
+Result<Candidate> candidate_of(const Way& way, const Situation& situation, const Options& options,
+                               std::size_t size_class);
+/// The way that makes this candidate again.
+Way way_of(const Candidate& candidate);
+
+/// Puts the way that the table has for the smallest size of the class in front of a choice; a way that is not possible
+/// here is noted and leaves the choice as it is.
+void prefer(Choice& choice, const Table& table, const std::string& file, const Situation& situation,
+            const Options& options, std::size_t size_class);
 
 } // namespace strata::tune

@@ -34,6 +34,15 @@ struct Name {
 };
 constexpr Name names[] = {{"transport", &MachineShape::transport}, {"mpi", &MachineShape::mpi}};
 
+struct AroundName {
+  const char* name;
+  Around around;
+};
+constexpr AroundName around_names[] = {{"nothing", Around::nothing},
+                                       {"published", Around::published},
+                                       {"results", Around::results},
+                                       {"both", Around::both}};
+
 Result<MachineShape> machine_from(const std::string& file, const Statement& statement) {
   const auto fields = Fields::of(file, statement, 1, machine_keys);
   if (!fields) return fields.error();
@@ -74,40 +83,74 @@ Result<std::string> checked_composition(std::string_view text) {
   return separators == 0 ? std::string(text) : hier::to_text(*composition);
 }
 
+Status set_slice(Way& way, const std::string& text) {
+  const auto slice = parse_bytes(text);
+  if (!slice || *slice < least_slice || *slice > most_slice)
+    return Error{ErrorKind::argument, fmt::format("slice={} cannot be ({} to {})", printable(text),
+                                                  format_bytes(least_slice), format_bytes(most_slice))};
+  way.slice = *slice;
+  return ok();
+}
+
+Status set_window(Way& way, const std::string& text) {
+  const auto window = parse_number(text);
+  if (!window || *window < 1 || *window > most_window)
+    return Error{ErrorKind::argument, fmt::format("window={} cannot be (1 to {})", printable(text), most_window)};
+  way.window = *window;
+  return ok();
+}
+
+Status set_racks(Way& way, const std::string& text) {
+  if (text != "ignored")
+    return Error{ErrorKind::argument, fmt::format("racks={} cannot be (ignored)", printable(text))};
+  way.plain = true;
+  return ok();
+}
+
+Status set_around(Way& way, const std::string& text) {
+  for (const AroundName& row : around_names)
+    if (text == row.name) {
+      way.around = row.around;
+      return ok();
+    }
+  return Error{ErrorKind::argument,
+               fmt::format("around={} cannot be (nothing, published, results or both)", printable(text))};
+}
+
+struct WayKey {
+  const char* key;
+  Status (*set)(Way& way, const std::string& text);
+};
+constexpr WayKey way_keys[] = {
+    {"slice", set_slice}, {"window", set_window}, {"racks", set_racks}, {"around", set_around}};
+
 /// The words of a row from `first` on.
 Result<Way> way_from(const std::string& file, const Statement& statement, std::size_t first) {
-  constexpr const char* keys[] = {"slice", "window"};
   const auto refusal = [&](const std::string& message) { return refusal_at(file, statement.line, message); };
   if (first >= statement.words.size())
     return refusal("the way is missing (native, board, or a composition such as direct+ring slice=384K window=4)");
   Way way;
   const std::string_view name = statement.words[first];
-  const bool is_schedule = name != "native" && name != "board";
-  if (!is_schedule && statement.words.size() > first + 1)
-    return refusal(fmt::format("{} takes no '{}'", name, printable(statement.words[first + 1])));
-  if (!is_schedule) {
-    way.kind = name == "native" ? Candidate::Kind::native : Candidate::Kind::board;
-    return way;
+  std::vector<const char*> allowed;
+  if (name == "native") {
+    if (statement.words.size() > first + 1)
+      return refusal(fmt::format("native takes no '{}'", printable(statement.words[first + 1])));
+  } else if (name == "board") {
+    way.kind = Candidate::Kind::board;
+    allowed = {"around"};
+  } else {
+    way.kind = Candidate::Kind::schedule;
+    auto composition = checked_composition(name);
+    if (!composition) return refusal(composition.error().message);
+    way.composition = std::move(*composition);
+    for (const WayKey& row : way_keys)
+      allowed.push_back(row.key);
   }
-  way.kind = Candidate::Kind::schedule;
-  auto composition = checked_composition(name);
-  if (!composition) return refusal(composition.error().message);
-  way.composition = std::move(*composition);
-  const auto fields = Fields::of(file, statement, first + 1, keys);
+  const auto fields = Fields::of(file, statement, first + 1, allowed);
   if (!fields) return fields.error();
-  if (const auto text = fields->find("slice")) {
-    const auto slice = parse_bytes(std::string(*text));
-    if (!slice || *slice < least_slice || *slice > most_slice)
-      return refusal(fmt::format("slice={} cannot be ({} to {})", printable(*text), format_bytes(least_slice),
-                                 format_bytes(most_slice)));
-    way.slice = *slice;
-  }
-  if (const auto text = fields->find("window")) {
-    const auto window = parse_number(*text);
-    if (!window || *window < 1 || *window > most_window)
-      return refusal(fmt::format("window={} cannot be (1 to {})", printable(*text), most_window));
-    way.window = *window;
-  }
+  for (const WayKey& row : way_keys)
+    if (const auto text = fields->find(row.key))
+      if (const Status set = row.set(way, std::string(*text)); !set) return refusal(set.error().message);
   return way;
 }
 
@@ -117,7 +160,9 @@ Result<TableRow> row_from(const std::string& file, const Statement& statement, c
   const bool is_last = statement.words[0] == "above";
   if (!before.empty() && before.back().up_to == any_size)
     return refusal("a row comes after 'above', which is the last");
+  if (before.size() == most_rows) return refusal(fmt::format("there are more than {} rows", most_rows));
   TableRow row;
+  row.line = statement.line;
   if (!is_last) {
     const std::string size(statement.words.size() < 2 ? "" : statement.words[1]);
     const auto bytes = parse_bytes(size);
@@ -135,16 +180,47 @@ Result<TableRow> row_from(const std::string& file, const Statement& statement, c
   return row;
 }
 
-std::string way_text(const Way& way) {
-  if (way.kind == Candidate::Kind::native) return "native";
-  if (way.kind == Candidate::Kind::board) return "board";
-  std::string text = way.composition;
-  if (way.slice != 0) text += fmt::format(" slice={}", format_bytes(way.slice));
-  if (way.window != 0) text += fmt::format(" window={}", way.window);
-  return text;
+/// A table of any machine and of one row, with these words in it.
+Result<Table> table_of(const std::string& machine, const std::string& way) {
+  return table_from(fmt::format("strata-table 1\nmachine {}\nabove {}\nend 2\n", machine, way), "words");
 }
 
 } // namespace
+
+std::string to_text(const MachineShape& machine) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+  };
+  for (const Count& count : counts)
+    if (const auto& number = machine.*count.member) add(count.key, std::to_string(*number));
+  for (const Name& name : names)
+    if (const std::string& value = machine.*name.member; !value.empty()) add(name.key, value);
+  return text;
+}
+
+std::string to_text(const Way& way) {
+  if (way.kind == Candidate::Kind::native) return "native";
+  std::string text = way.kind == Candidate::Kind::board ? "board" : way.composition;
+  if (way.plain) text += " racks=ignored";
+  if (way.slice != 0) text += fmt::format(" slice={}", format_bytes(way.slice));
+  if (way.window != 0) text += fmt::format(" window={}", way.window);
+  for (const AroundName& row : around_names)
+    if (way.around == row.around) text += fmt::format(" around={}", row.name);
+  return text;
+}
+
+Result<MachineShape> machine_from(const std::string& words) {
+  auto table = table_of(words, "native");
+  if (!table) return table.error();
+  return std::move(table->machine);
+}
+
+Result<Way> way_from(const std::string& words) {
+  auto table = table_of("", words);
+  if (!table) return table.error();
+  return std::move(table->rows.front().way);
+}
 
 Result<Table> table_from(std::string_view text, const std::string& file) {
   const auto statements = statements_of(text, file, table_format);
@@ -178,19 +254,17 @@ Result<Table> table_from(std::string_view text, const std::string& file) {
 
 std::string to_text(const Table& table) {
   StatementWriter writer;
-  std::string machine;
-  for (const Count& count : counts)
-    if (const auto& number = table.machine.*count.member) machine += fmt::format(" {}={}", count.key, *number);
-  for (const Name& name : names)
-    if (const std::string& text = table.machine.*name.member; !text.empty())
-      machine += fmt::format(" {}={}", name.key, text);
-  writer.line("machine{}", machine);
+  const std::string machine = to_text(table.machine);
+  writer.line("machine{}{}", machine.empty() ? "" : " ", machine);
   writer.remark("    bytes   way");
-  for (const TableRow& row : table.rows)
+  for (const TableRow& row : table.rows) {
+    for (const std::string& remark : row.remarks)
+      writer.remark(remark);
     if (row.up_to == any_size)
-      writer.line("{:<14}{}", "above", way_text(row.way));
+      writer.line("{:<14}{}", "above", to_text(row.way));
     else
-      writer.line("up-to {:<7} {}", format_bytes(row.up_to), way_text(row.way));
+      writer.line("up-to {:<7} {}", format_bytes(row.up_to), to_text(row.way));
+  }
   return writer.finish(table_format, "Which way strata does an all-reduce of which size; see strata-table(5).");
 }
 

@@ -18,7 +18,8 @@ mpi_c_sources += \
 dist_check_SCRIPTS += \
   tests/mpi/counts_test \
   tests/mpi/matrix_test \
-  tests/mpi/trial_test
+  tests/mpi/trial_test \
+  tests/mpi/tune_test
 mpi_c_sources += tests/mpi/progress.c
 mpi_fortran_sources += \
   tests/mpi/calls_mpi_f08.f90 \

@@ -6,5 +6,6 @@ dist_check_SCRIPTS += \
   tests/tools/strata_perf_test \
   tests/tools/strata_run_test \
   tests/tools/strata_probe_test \
-  tests/tools/strata_sim_test
+  tests/tools/strata_sim_test \
+  tests/tools/strata_tune_test
 EXTRA_DIST += tests/tools/tools.sh

@@ -15,8 +15,10 @@ unit_tests_SOURCES += \
   tests/unit/comm_context_facts_test.cc \
   tests/unit/comm_context_life_test.cc \
   tests/unit/comm_context_test.cc \
+  tests/unit/comm_context_table_test.cc \
   tests/unit/context_calls.h \
   tests/unit/delaying_transport.h \
+  tests/unit/edited_text.h \
   tests/unit/engine_counts_test.cc \
   tests/unit/engine_plan_test.cc \
   tests/unit/engine_scratch_test.cc \
@@ -42,6 +44,7 @@ unit_tests_SOURCES += \
   tests/unit/sim_machines.h \
   tests/unit/sim_refusals_test.cc \
   tests/unit/sim_schedules_test.cc \
+  tests/unit/situations.h \
   tests/unit/thread_bootstrap.h \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \
@@ -52,6 +55,7 @@ unit_tests_SOURCES += \
   tests/unit/tune_profile_cache_test.cc \
   tests/unit/tune_profile_hierarchy_test.cc \
   tests/unit/tune_profile_test.cc \
+  tests/unit/tune_table_choice_test.cc \
   tests/unit/tune_table_test.cc \
   tests/unit/tune_trial_test.cc \
   tests/unit/type_test.cc \

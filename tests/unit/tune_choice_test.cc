@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is considered for a call: enough, nothing twice, and no more for more levels.
-#include "tune/choice.h"
+#include "situations.h"
 
 #include <gtest/gtest.h>
 
@@ -8,29 +8,6 @@ namespace strata::tune {
 namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
-/// Factors, innermost first, of which the outermost joins nodes.
-Situation cluster(const std::vector<int>& factors) {
-  Situation situation;
-  topo::Hierarchy& hierarchy = situation.job.hierarchy;
-  for (int factor : factors)
-    hierarchy.ranks *= factor;
-  int members = 1;
-  for (int factor : factors) {
-    members *= factor;
-    topo::Level level;
-    for (std::int32_t rank = 0; rank < hierarchy.ranks; ++rank)
-      level.group_of.push_back(rank / members);
-    level.groups = hierarchy.ranks / members;
-    level.link = level.groups == 1 ? topo::LinkKind::network : topo::LinkKind::shared_memory;
-    hierarchy.levels.push_back(std::move(level));
-    situation.job.members.push_back(factor);
-  }
-  situation.job.nodes = factors.back();
-  situation.job.ranks_per_node = hierarchy.ranks / factors.back();
-  situation.parameters = default_parameters();
-  return situation;
-}
 
 std::vector<Candidate> candidates(const Situation& situation, std::size_t bytes) {
   const Choice choice = choose(situation, Options{}, size_class(bytes));

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "edited_text.h"
 #include "tune/profile.h"
 
 #include <gtest/gtest.h>
 
 namespace strata::tune {
 namespace {
-
-/// Replaces `what`, which is there, in `text`.
-std::string with(std::string text, const std::string& what, const std::string& other) {
-  const auto place = text.find(what);
-  EXPECT_NE(place, std::string::npos) << what;
-  return text.replace(place, what.size(), other);
-}
 
 const std::string four_hosts = "strata-profile 1\n"                                    // line 1
                                "# by hand\n"                                           // 2
@@ -25,10 +19,7 @@ const std::string four_hosts = "strata-profile 1\n"                             
                                "memory copy=5.2GB/s copy-all=3.9GB/s reduce=4.1GB/s\n" // 10
                                "end 7\n";                                              // 11
 
-std::string reason(const std::string& text) {
-  const auto profile = profile_from(text, "p.txt");
-  return profile ? "it was taken" : profile.error().message;
-}
+std::string reason(const std::string& text) { return reason_of(profile_from, text, "p.txt"); }
 
 /// Expects that the four hosts are refused once `what` is replaced by `other`.
 void expect_refusal(const std::string& what, const std::string& other, const std::string& message) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "edited_text.h"
 #include "hierarchies.h"
 #include "tune/table.h"
 
@@ -6,13 +7,6 @@
 
 namespace strata::tune {
 namespace {
-
-/// Replaces `what`, which is there, in `text`.
-std::string with(std::string text, const std::string& what, const std::string& other) {
-  const auto place = text.find(what);
-  EXPECT_NE(place, std::string::npos) << what;
-  return text.replace(place, what.size(), other);
-}
 
 const std::string four_nodes = "strata-table 1\n" // line 1
                                "# by hand\n"      // 2
@@ -23,10 +17,7 @@ const std::string four_nodes = "strata-table 1\n" // line 1
                                "above       direct,ring slice=384K\n"                                             // 7
                                "end 5\n";                                                                         // 8
 
-std::string reason(const std::string& text) {
-  const auto table = table_from(text, "t.txt");
-  return table ? "it was taken" : table.error().message;
-}
+std::string reason(const std::string& text) { return reason_of(table_from, text, "t.txt"); }
 
 std::string algorithm_names() {
   std::string names;
@@ -51,6 +42,45 @@ TEST(TableText, IsRead) {
                                    {262144, {schedule, "direct.leader+recursive_doubling.exchange", 65536, 2}},
                                    {1048576, {native, "", 0, 0}},
                                    {any_size, {schedule, "direct+ring", 393216, 0}}}));
+  EXPECT_EQ(table->rows[2].line, 6u);
+}
+
+TEST(TableText, MaySettleLevelsAndStores) {
+  const auto table = table_from(
+      with(with(four_nodes, "slice=384K", "racks=ignored around=both"), "board", "board around=nothing"), "t.txt");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_TRUE(table->rows[3].way.plain);
+  EXPECT_EQ(table->rows[3].way.around, Around::both);
+  EXPECT_EQ(table->rows[0].way.around, Around::nothing);
+  const std::string text = to_text(*table);
+  EXPECT_NE(text.find("direct+ring racks=ignored around=both\n"), std::string::npos) << text;
+  EXPECT_EQ(*table_from(text, "again"), *table);
+}
+
+TEST(TableText, HasRemarksBeforeTheirRows) {
+  Table table = four_nodes_table();
+  table.rows[2].remarks = {"512K 12 us"};
+  const std::string text = to_text(table);
+  EXPECT_NE(text.find("window=2\n# 512K 12 us\nup-to 1M      native\n"), std::string::npos) << text;
+  EXPECT_EQ(*table_from(text, "again"), table);
+}
+
+TEST(TableText, OfAWayAloneIsRead) {
+  const auto way = way_from("direct,ring window=3");
+  ASSERT_TRUE(way) << way.error().message;
+  EXPECT_EQ(*way, (Way{Candidate::Kind::schedule, "direct+ring", 0, 3}));
+  EXPECT_EQ(to_text(*way), "direct+ring window=3");
+  for (const char* words : {"", "rong", "native\nend 2", "native\nabove ring", "native # end"})
+    EXPECT_EQ(static_cast<bool>(way_from(words)), std::string(words) == "native # end") << words;
+  EXPECT_EQ(*machine_from("nodes=2 mpi=mpich-4.0"), (MachineShape{2, {}, {}, {}, "", "mpich-4.0"}));
+  EXPECT_EQ(to_text(*machine_from("")), "");
+}
+
+TEST(TableText, OfMoreRowsThanThereAreClassesOfSizesIsRefused) {
+  std::string text = "strata-table 1\nmachine\n";
+  for (std::size_t row = 1; row <= most_rows + 1; ++row)
+    text += "up-to " + std::to_string(row) + " native\n";
+  EXPECT_EQ(reason(text + "end 258\n"), "t.txt:259: there are more than 256 rows");
 }
 
 TEST(TableText, IsWrittenSoThatItIsReadBack) {
@@ -111,6 +141,8 @@ TEST(TableText, WithAWayThatIsNoneIsRefused) {
       "    board", "",
       "t.txt:4: the way is missing (native, board, or a composition such as direct+ring slice=384K window=4)");
   expect_refusal("native ", "native slice=64K", "t.txt:6: native takes no 'slice=64K'");
+  expect_refusal("board", "board slice=64K",
+                 "t.txt:4: up-to takes no 'slice=64K' (around, each with '=' and its value)");
   std::string deep = "direct";
   for (int level = 0; level < 40; ++level)
     deep += "+direct";
@@ -121,8 +153,9 @@ TEST(TableText, WithAnAbsurdNumberIsRefused) {
   expect_refusal("slice=384K", "slice=1K", "t.txt:7: slice=1K cannot be (4K to 64M)");
   expect_refusal("slice=384K", "window=65", "t.txt:7: window=65 cannot be (1 to 64)");
   expect_refusal("slice=384K", "windw=4",
-                 "t.txt:7: above takes no 'windw=4' (slice or window, each with '=' and its "
-                 "value)");
+                 "t.txt:7: above takes no 'windw=4' (slice, window, racks or around, each with '=' and its value)");
+  expect_refusal("slice=384K", "racks=2", "t.txt:7: racks=2 cannot be (ignored)");
+  expect_refusal("slice=384K", "around=all", "t.txt:7: around=all cannot be (nothing, published, results or both)");
   expect_refusal("nodes=4 ", "nodes=0 ", "t.txt:3: nodes=0 cannot be (a whole number from 1 to 2147483648)");
   expect_refusal("nodes=4 ", "nodes=-4 ", "t.txt:3: nodes=-4 cannot be (a whole number from 1 to 2147483648)");
   expect_refusal("mpi=openmpi-4.1", "mpi=", "t.txt:3: mpi= cannot be (letters, digits and any of -_.+, 64 at most)");
@@ -137,14 +170,14 @@ TEST(TableText, ThatLacksOrRepeatsWhatIsNeededIsRefused) {
   expect_refusal("up-to 8K", "upto 8K", "t.txt:4: 'upto' is not known (machine, up-to, above or end)");
 }
 
+TEST(TableText, ThatGivesAKeyTwiceIsRefused) {
+  expect_refusal("nodes=4 ", "nodes=4 nodes=4 ", "t.txt:3: 'nodes' is given for the second time");
+  expect_refusal("slice=384K", "slice=384K slice=64K", "t.txt:7: 'slice' is given for the second time");
+}
+
 TEST(Table, FindsTheWayOfASize) {
   const Table table = four_nodes_table();
-  const auto row_for = [&](std::uint64_t bytes) {
-    const Way* way = find(table, bytes);
-    for (std::size_t row = 0; row < table.rows.size(); ++row)
-      if (way == &table.rows[row].way) return static_cast<int>(row);
-    return -1;
-  };
+  const auto row_for = [&](std::uint64_t bytes) { return find(table, bytes) - table.rows.data(); };
   EXPECT_EQ(row_for(0), 0);
   EXPECT_EQ(row_for(8192), 0);
   EXPECT_EQ(row_for(8193), 1);
@@ -176,21 +209,6 @@ TEST(Table, TellsWhyItIsForAnotherMachine) {
   other = same;
   other.mpi.clear();
   EXPECT_EQ(misfit(table, other), "the table is for mpi=openmpi-4.1, and here it is not known");
-}
-
-TEST(Table, GivesCandidatesThatGoWithTheHierarchy) {
-  const Table table = four_nodes_table();
-  const auto two_levels = hierarchies::hierarchy(hierarchies::factors({4, 4}));
-  const auto ring = candidate_of(table.rows[3].way, two_levels);
-  ASSERT_TRUE(ring) << ring.error().message;
-  EXPECT_EQ(hier::to_text(ring->composition), "direct+ring");
-  EXPECT_EQ(ring->slice_bytes, 393216u);
-  EXPECT_EQ(candidate_of(table.rows[0].way, two_levels)->kind, Candidate::Kind::board);
-
-  const auto refused = candidate_of(table.rows[3].way, hierarchies::hierarchy(hierarchies::factors({4, 2, 2})));
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("names 2 levels, but there are 3"), std::string::npos)
-      << refused.error().message;
 }
 
 TEST(Table, OfEveryCompositionIsReadBack) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/text.h"
+#include "tools/command_line.h"
+#include "tools/perf.h"
+#include "tools/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace strata::tools {
+namespace {
+
+constexpr const char* tool = "strata-tune";
+
+Status settle_sizes(TuneFlags& flags, const std::vector<std::string>& words) {
+  auto sizes = sizes_from(words.empty() ? "8:64M" : fmt::format("{}", fmt::join(words, ",")));
+  if (!sizes) return sizes.error();
+  std::sort(sizes->begin(), sizes->end());
+  // A row is for a class of sizes, and of one class one size is enough.
+  const auto same_class = [](std::uint64_t a, std::uint64_t b) { return tune::size_class(a) == tune::size_class(b); };
+  sizes->erase(std::unique(sizes->begin(), sizes->end(), same_class), sizes->end());
+  constexpr std::uint64_t most = std::uint64_t{std::numeric_limits<int>::max()} * sizeof(float);
+  for (const std::uint64_t bytes : *sizes)
+    if (bytes % sizeof(float) != 0 || bytes > most)
+      return Error{ErrorKind::argument,
+                   fmt::format("size {} is not allowed (a multiple of 4, {} at most)", bytes, most)};
+  flags.sizes = std::move(*sizes);
+  return ok();
+}
+
+} // namespace
+
+std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
+  CLI::App app("Measures the ways to do an all-reduce of each size, the MPI library's own among them, and writes the "
+               "fastest as a table. Run it under mpirun.");
+  prepare(app, tool);
+  std::vector<std::string> sizes;
+  app.add_option("sizes", sizes,
+                 "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; 8:64M without")
+      ->type_name("SIZES");
+  app.add_option("-o,--output", flags.output, "write the table to FILE, at once, instead of to standard output")
+      ->type_name("FILE");
+  app.add_flag("--force", flags.force, "replace FILE if it is there");
+  app.add_flag("--all", flags.all, "measure all candidates, not only the best by prediction");
+  app.add_option("--time", flags.seconds, "seconds for each size, 1 without")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 3600.0));
+  app.add_option("--total", flags.total_seconds, "begin no other size after that many seconds, 600 without")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 1e6));
+  if (const auto status = parse(app, tool, count, arguments)) return status;
+  if (const Status settled = settle_sizes(flags, sizes); !settled)
+    return complain(tool, settled.error().message, bad_usage);
+  if (flags.force && flags.output.empty()) return complain(tool, "--force is for a file: --output", bad_usage);
+  return std::nullopt;
+}
+
+} // namespace strata::tools

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/tune_measure.h"
+
+#include "tools/perf.h"
+
+#include <algorithm>
+#include <array>
+
+namespace strata::tools {
+namespace {
+
+/// Candidates by prediction that are measured without --all, and the exchange of small vectors in any case.
+constexpr std::size_t best_candidates = 6;
+
+constexpr double batch_seconds = 100e-6;  // long beside the clock's resolution and the barrier's skew
+constexpr std::uint64_t fewest_calls = 8; // the first find the caches as the way before left them
+constexpr double short_call_seconds = 10e-3;
+constexpr std::uint64_t most_calls = 5000;
+constexpr std::size_t fewest_rounds = 3, most_rounds = 200;
+/// Ways this far behind the best after so many rounds are not measured further.
+constexpr std::size_t rounds_before_dropping = 2;
+constexpr double far_behind = 1.5;
+
+double least(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
+
+} // namespace
+
+Sweep::Sweep(const TuneFlags& flags, const strata_mpi_introspection& strata) : flags_(flags), strata_(strata) {}
+
+bool Sweep::take_memory() {
+  const std::uint64_t most = flags_.sizes.back();
+  input_ = pages(most);
+  output_ = pages(most);
+  if (input_ == nullptr || output_ == nullptr) return false;
+  std::fill_n(reinterpret_cast<float*>(input_.get()), most / sizeof(float), 1.0f);
+  std::fill_n(reinterpret_cast<float*>(output_.get()), most / sizeof(float), 0.0f);
+  return true;
+}
+
+/// The same on all ranks: strata decides from what they agreed on.
+std::vector<std::string> Sweep::words_of_ways(std::uint64_t bytes) const {
+  const nlohmann::json choice = choice_facts(strata_, communicator_, bytes);
+  std::vector<std::string> words;
+  std::size_t taken = 0;
+  for (const auto& candidate : choice.value("ways", nlohmann::json::array())) {
+    const auto ways = candidate.get<std::vector<std::string>>();
+    const bool is_board = ways.front().starts_with("board");
+    if (ways.front() == "native" || (!flags_.all && !is_board && taken == best_candidates)) continue;
+    taken += is_board ? 0 : 1;
+    words.insert(words.end(), ways.begin(), ways.end());
+  }
+  return words;
+}
+
+std::vector<Sweep::Contender> Sweep::contenders(std::uint64_t bytes) const {
+  std::vector<Contender> all{{"native", true, true, {}}};
+  // What cannot be set up (no memory, an unreachable peer) fails on all ranks alike.
+  for (const std::string& words : words_of_ways(bytes))
+    if (strata_.use_way(&communicator_, bytes, words.c_str()) == 0) all.push_back({words, false, true, {}});
+  return all;
+}
+
+/// Seconds of a call, on this rank.
+double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64_t calls) const {
+  if (!contender.is_native) strata_.use_way(&communicator_, bytes, contender.words.c_str());
+  const AllReduce function =
+      contender.is_native ? reinterpret_cast<AllReduce>(strata_.native_allreduce) : &MPI_Allreduce;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = clock_seconds();
+  for (std::uint64_t call = 0; call < calls; ++call)
+    function(input_.get(), output_.get(), static_cast<int>(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, communicator_);
+  return (clock_seconds() - begin) / static_cast<double>(calls);
+}
+
+/// Rank 0's first measurements decide for all. They also touch what first calls touch.
+std::uint64_t Sweep::calls_per_batch(const std::vector<Contender>& contenders, std::uint64_t bytes) const {
+  std::vector<double> seconds;
+  for (const Contender& contender : contenders)
+    seconds.push_back(batch(contender, bytes, 1));
+  const double shortest = least(seconds);
+  std::uint64_t calls =
+      calls_for(batch_seconds, shortest, shortest < short_call_seconds ? fewest_calls : 1, most_calls);
+  MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  return calls;
+}
+
+void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, std::uint64_t calls) const {
+  std::vector<double> seconds;
+  for (const Contender& contender : contenders)
+    if (contender.is_left) seconds.push_back(batch(contender, bytes, calls));
+  seconds = longest_of_all(seconds);
+  std::size_t next = 0;
+  for (Contender& contender : contenders)
+    if (contender.is_left) contender.seconds.push_back(seconds[next++]);
+  if (contenders.front().seconds.size() < rounds_before_dropping) return;
+  // Rank 0 knows the times of all.
+  double best = least(contenders.front().seconds);
+  for (const Contender& contender : contenders)
+    best = std::min(best, least(contender.seconds));
+  std::vector<char> left;
+  for (const Contender& contender : contenders) // native stays, to be compared with
+    left.push_back(contender.is_left && (contender.is_native || least(contender.seconds) <= far_behind * best) ? 1 : 0);
+  MPI_Bcast(left.data(), static_cast<int>(left.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+  for (std::size_t i = 0; i < left.size(); ++i)
+    contenders[i].is_left = left[i] != 0;
+}
+
+MeasuredSize Sweep::measure(std::uint64_t bytes) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+  MeasuredSize size{bytes, {}};
+  if (context_facts(strata_, communicator_).contains("ranks")) {
+    const double begin = clock_seconds();
+    std::vector<Contender> all = contenders(bytes);
+    const std::uint64_t calls = calls_per_batch(all, bytes);
+    int goes_on = 1;
+    for (std::size_t round = 0; goes_on != 0; ++round) {
+      run_round(all, bytes, calls);
+      goes_on = round + 1 < fewest_rounds || (round + 1 < most_rounds && clock_seconds() - begin < flags_.seconds);
+      MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    for (const Contender& contender : all)
+      if (const auto way = tune::way_from(contender.words))
+        size.ways.push_back({*way, spread_of(contender.seconds).median});
+  }
+  MPI_Comm_free(&communicator_);
+  return size;
+}
+
+} // namespace strata::tools
