@@ -45,9 +45,9 @@ json tallies_of(const std::map<std::string, comm::Tally>& tallies, const char* c
 json ways_of(const tune::Candidate& candidate, std::int32_t nodes, std::size_t bytes) {
   json ways = json::array();
   tune::Way way = tune::way_of(candidate);
-  const bool one = nodes > 1 || way.kind == tune::Candidate::Kind::native;
-  if (one) ways.push_back(to_text(way));
-  for (const tune::Around around : one ? std::vector<tune::Around>() : tune::stores_to_try(bytes)) {
+  const std::vector<tune::Around> stores = tune::stores_to_try(bytes);
+  if (nodes > 1 || way.kind == tune::Candidate::Kind::native || stores.size() == 1) return {to_text(way)};
+  for (const tune::Around around : stores) {
     way.around = around;
     ways.push_back(to_text(way));
   }

@@ -14,7 +14,7 @@ namespace {
 
 /// Two ways whose times are this close are as good as each other; two runs of one way differ by more.
 constexpr double noise = 1.03;
-constexpr std::size_t most_in_remark = 3;
+constexpr std::size_t most_in_remarks = 2;
 
 /// The ways of a size, the fastest first.
 std::vector<MeasuredWay> sorted(std::vector<MeasuredWay> ways) {
@@ -37,15 +37,13 @@ const tune::Way& winner(const std::vector<MeasuredWay>& ways, const tune::Way* b
   return native != ways.end() ? native->way : ways.front().way;
 }
 
-std::string remark_of(std::uint64_t bytes, const std::vector<MeasuredWay>& ways) {
-  std::string text = fmt::format("  {:<8}", format_bytes(bytes));
+/// A line for each of the fastest ways, and for the MPI library's own.
+void add_remarks(std::vector<std::string>& remarks, std::uint64_t bytes, const std::vector<MeasuredWay>& ways) {
   for (std::size_t place = 0; place < ways.size(); ++place) {
-    const bool is_native = ways[place].way == tune::Way{};
-    if (place >= most_in_remark && !is_native) continue;
-    text +=
-        fmt::format("{}{} {}", place == 0 ? "" : ", ", format_duration(ways[place].seconds), to_text(ways[place].way));
+    if (place >= most_in_remarks && ways[place].way != tune::Way{}) continue;
+    remarks.push_back(fmt::format("  {:<7} {:>9} {}", place == 0 ? format_bytes(bytes) : std::string(),
+                                  format_duration(ways[place].seconds), to_text(ways[place].way)));
   }
-  return text;
 }
 
 /// The last size of a row: half way to the next, at the begin of a class of sizes, which counts for all of it.
@@ -68,7 +66,7 @@ tune::Table table_of(const tune::MachineShape& machine, const std::vector<Measur
       table.rows.push_back({size.bytes, way, 0, {}});
     }
     table.rows.back().up_to = size.bytes;
-    table.rows.back().remarks.push_back(remark_of(size.bytes, ways));
+    add_remarks(table.rows.back().remarks, size.bytes, ways);
   }
   return table;
 }

@@ -82,6 +82,6 @@ unit_tests_SOURCES += tests/unit/kernel_reduce_test.cc
 endif
 if HAVE_CLI11
 if HAVE_JSON
-unit_tests_SOURCES += tests/unit/tools_text_test.cc
+unit_tests_SOURCES += tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc tests/unit/tools_written_file_test.cc
 endif
 endif

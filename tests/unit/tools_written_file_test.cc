@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that tools write: whole or not at all, and not over what is to be kept.
+#include "tools/written_file.h"
+
+#include <gtest/gtest.h>
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace strata::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class WrittenFile : public testing::Test {
+protected:
+  WrittenFile() {
+    std::string name = (fs::temp_directory_path() / "strata-written-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    file_ = (folder_ / "file").string();
+  }
+  ~WrittenFile() override { fs::remove_all(folder_); }
+
+  std::string content() const {
+    std::ifstream in(file_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); }
+
+  fs::path folder_;
+  std::string file_;
+};
+
+TEST_F(WrittenFile, IsNewOrReplacesAnother) {
+  EXPECT_TRUE(write_whole(file_, "one", Existing::kept));
+  EXPECT_EQ(content(), "one");
+  EXPECT_TRUE(write_whole(file_, "two"));
+  EXPECT_EQ(content(), "two");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WrittenFile, DoesNotReplaceWhatIsToBeKept) {
+  ASSERT_TRUE(write_whole(file_, "one"));
+  for (const Status& status : {check_writable(file_, Existing::kept), write_whole(file_, "two", Existing::kept)}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, "cannot write " + file_ + ": it is there already");
+  }
+  EXPECT_EQ(content(), "one");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WrittenFile, IsCheckedWithoutATrace) {
+  EXPECT_TRUE(check_writable(file_, Existing::kept));
+  EXPECT_EQ(files(), 0);
+  EXPECT_FALSE(check_writable((folder_ / "none" / "file").string(), Existing::replaced));
+  EXPECT_FALSE(check_writable(folder_.string(), Existing::replaced));
+  fs::create_symlink("/dev/null", file_);
+  EXPECT_FALSE(check_writable(file_, Existing::replaced)) << "a symbolic link";
+}
+
+} // namespace
+} // namespace strata::tools
