@@ -3,8 +3,6 @@
 #include "tools/command_line.h"
 #include "tools/written_file.h"
 
-#include <cstdio>
-
 int main(int count, char** arguments) {
   using namespace strata;
   using namespace strata::tools;
@@ -19,6 +17,5 @@ int main(int count, char** arguments) {
       return complain("strata-sim", written.error().message, 1);
   }
   const std::string text = flags.as_json ? document_of(flags, *rows).dump(2) + "\n" : table_of(flags, *rows);
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? 0 : complain("strata-sim", "cannot write to standard output", 1);
+  return write_to_standard_output(text) ? 0 : complain("strata-sim", "cannot write to standard output", 1);
 }
