@@ -30,6 +30,17 @@ void expect_refusal(const std::string& what, const std::string& other, const std
   EXPECT_EQ(reason(with(four_nodes, what, other)), message);
 }
 
+TableRow row(std::uint64_t up_to, Candidate::Kind kind, const std::string& composition = "", std::uint64_t slice = 0,
+             std::uint64_t window = 0) {
+  TableRow made;
+  made.up_to = up_to;
+  made.way.kind = kind;
+  made.way.composition = composition;
+  made.way.slice = slice;
+  made.way.window = window;
+  return made;
+}
+
 Table four_nodes_table() { return *table_from(four_nodes, "t.txt"); }
 
 TEST(TableText, IsRead) {
@@ -38,10 +49,8 @@ TEST(TableText, IsRead) {
   EXPECT_EQ(table->machine, (MachineShape{4, 4, 0, 8, "ucx", "openmpi-4.1"}));
   using enum Candidate::Kind;
   EXPECT_EQ(table->rows,
-            (std::vector<TableRow>{{8192, {board, "", 0, 0}},
-                                   {262144, {schedule, "direct.leader+recursive_doubling.exchange", 65536, 2}},
-                                   {1048576, {native, "", 0, 0}},
-                                   {any_size, {schedule, "direct+ring", 393216, 0}}}));
+            (std::vector{row(8192, board), row(262144, schedule, "direct.leader+recursive_doubling.exchange", 65536, 2),
+                         row(1048576, native), row(any_size, schedule, "direct+ring", 393216)}));
   EXPECT_EQ(table->rows[2].line, 6u);
 }
 
@@ -68,7 +77,7 @@ TEST(TableText, HasRemarksBeforeTheirRows) {
 TEST(TableText, OfAWayAloneIsRead) {
   const auto way = way_from("direct,ring window=3");
   ASSERT_TRUE(way) << way.error().message;
-  EXPECT_EQ(*way, (Way{Candidate::Kind::schedule, "direct+ring", 0, 3}));
+  EXPECT_EQ(*way, row(0, Candidate::Kind::schedule, "direct+ring", 0, 3).way);
   EXPECT_EQ(to_text(*way), "direct+ring window=3");
   for (const char* words : {"", "rong", "native\nend 2", "native\nabove ring", "native # end"})
     EXPECT_EQ(static_cast<bool>(way_from(words)), std::string(words) == "native # end") << words;
@@ -214,7 +223,7 @@ TEST(Table, TellsWhyItIsForAnotherMachine) {
 TEST(Table, OfEveryCompositionIsReadBack) {
   for (const std::size_t levels : {std::size_t{1}, std::size_t{2}, std::size_t{3}})
     for (const hier::Composition& composition : hierarchies::compositions(levels)) {
-      const Table table{{}, {{any_size, {Candidate::Kind::schedule, hier::to_text(composition), 4096, 64}}}};
+      const Table table{{}, {row(any_size, Candidate::Kind::schedule, hier::to_text(composition), 4096, 64)}};
       const auto again = table_from(to_text(table), "t.txt");
       ASSERT_TRUE(again) << again.error().message;
       EXPECT_EQ(*again, table);
