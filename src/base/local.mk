@@ -8,6 +8,7 @@ libstrata_core_a_SOURCES += \
   src/base/option_rows.cc src/base/option_rows.h \
   src/base/options.cc src/base/options.h \
   src/base/private_folder.cc src/base/private_folder.h \
+  src/base/quantity.cc src/base/quantity.h \
   src/base/result.h \
   src/base/text.cc src/base/text.h \
   src/base/text_file.cc src/base/text_file.h

@@ -8,9 +8,9 @@
 #include "comm/context.h"
 
 #include "base/log.h"
+#include "base/quantity.h"
 #include "base/text.h"
 #include "comm/link_flow.h"
-#include "tune/quantity.h"
 
 #include <fmt/format.h>
 
@@ -182,8 +182,8 @@ std::optional<tune::Profile> Context::profile_of(const tune::Probe& probe) const
   const topo::Racks& racks = probe.racks();
   profile.measured = std::time(nullptr);
   profile.transport = link_names_.back();
-  profile.latency = tune::rounded_measurement(probe.latency());
-  profile.bandwidth = tune::rounded_measurement(racks.node_rate);
+  profile.latency = rounded_measurement(probe.latency());
+  profile.bandwidth = rounded_measurement(racks.node_rate);
   if (racks.racks > 1) {
     tune::HostLevel level{"rack", {}};
     for (std::int32_t rack = 0; rack < racks.racks; ++rack) {
@@ -192,13 +192,13 @@ std::optional<tune::Profile> Context::profile_of(const tune::Probe& probe) const
       for (std::size_t node = 0; node < host_of_node.size(); ++node)
         if (racks.rack_of[node] == rack) group.hosts.push_back(host_of_node[node]);
       std::sort(group.hosts.begin(), group.hosts.end());
-      group.uplink = tune::rounded_measurement(racks.uplink);
+      group.uplink = rounded_measurement(racks.uplink);
       level.groups.push_back(std::move(group));
     }
     profile.levels.push_back(std::move(level));
   }
   for (const topo::SlowNode& slow : racks.slow)
-    profile.slow.push_back({host_of_node[static_cast<std::size_t>(slow.node)], tune::rounded_measurement(slow.factor)});
+    profile.slow.push_back({host_of_node[static_cast<std::size_t>(slow.node)], rounded_measurement(slow.factor)});
   std::sort(profile.slow.begin(), profile.slow.end(),
             [](const tune::SlowHost& a, const tune::SlowHost& b) { return a.host < b.host; });
   if (!tune::check(profile)) return std::nullopt;

@@ -3,11 +3,7 @@
 
 #include "topo/groups.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <initializer_list>
 #include <numeric>
 #include <random>
 
@@ -37,13 +33,6 @@ std::vector<std::int64_t> places_of(std::int64_t ranks, std::int64_t places, std
 /// hwloc's word, which strata's hierarchies use.
 std::string name_in_hierarchy(const std::string& name) { return name == "socket" ? "package" : name; }
 
-bool are_sound(std::initializer_list<double> numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), [](double n) { return std::isfinite(n) && n >= 0; });
-}
-bool is_sound(const Link& link) {
-  return are_sound({link.latency, link.per_byte, link.per_message, link.read_per_byte, link.reduce_per_byte});
-}
-
 } // namespace
 
 Machine machine_from(const MachineLine& line, const Mapping& mapping) {
@@ -67,39 +56,6 @@ Machine machine_from(const MachineLine& line, const Mapping& mapping) {
     topo::Level groups = topo::level_of(level->name, keys);
     machine.tiers.push_back({level->name, level->medium, level->link, std::move(groups.group_of), groups.groups});
     group_places *= level->count;
-  }
-  return machine;
-}
-
-Result<Machine> machine_from(const topo::Hierarchy& hierarchy, std::span<const Link> links, const Core& core,
-                             double memory_per_byte) {
-  const auto refused = [](std::string message) { return Error{ErrorKind::argument, std::move(message)}; };
-  if (const Status sound = topo::check(hierarchy); !sound) return sound.error();
-  if (links.size() != hierarchy.levels.size())
-    return refused(fmt::format("{} levels have numbers, but there are {}", links.size(), hierarchy.levels.size()));
-  if (!are_sound({memory_per_byte, core.copy_per_byte, core.reduce_per_byte, core.step}))
-    return refused("a number of the core or the memory is negative or not finite");
-
-  Machine machine;
-  machine.ranks = hierarchy.ranks;
-  machine.core = core;
-  machine.memory_per_byte = memory_per_byte;
-  for (std::size_t l = 0; l < links.size(); ++l) {
-    const bool network = topo::between_nodes(hierarchy.levels[l].link);
-    if (!is_sound(links[l]))
-      return refused(fmt::format("level {} ({}): a number is negative or not finite", l, hierarchy.levels[l].name));
-    if (!network && !machine.tiers.empty() && machine.tiers.back().medium == Medium::network)
-      return refused(
-          fmt::format("level {} ({}) shares memory, but lies outside a level of network", l, hierarchy.levels[l].name));
-    Tier tier{"core", network ? Medium::network : Medium::memory, links[l], {}, hierarchy.ranks};
-    if (l == 0) {
-      tier.group_of.resize(static_cast<std::size_t>(hierarchy.ranks));
-      std::iota(tier.group_of.begin(), tier.group_of.end(), 0);
-    } else {
-      const topo::Level& inner = hierarchy.levels[l - 1];
-      tier = {inner.name, tier.medium, links[l], inner.group_of, inner.groups};
-    }
-    machine.tiers.push_back(std::move(tier));
   }
   return machine;
 }

@@ -90,8 +90,8 @@ struct MachineLine {
 ///   copy=RATE      core only: at which a core writes and copies    33.3GB/s
 ///   step=TIME      core only: to run any step                      0.02us
 ///   memory=RATE    node only: of what all its cores read and write unlimited
-/// TIME is a number and s, ms, us or ns, up to 10s. RATE is a number and B/s or bit/s, with K, M, G or T (1000) or Ki,
-/// Mi, Gi or Ti (1024) before it, 1KB/s to 1000TB/s; or `unlimited`. `ranks=N` uses only N of the places.
+/// TIME is a number and s, ms, us or ns, up to 10s. RATE is a number and B/s or bit/s, with k, M, G or T (1000) or Ki,
+/// Mi, Gi or Ti (1024) before it, 1kB/s to 1000TB/s; or `unlimited`. `ranks=N` uses only N of the places.
 /// \return an Error with the column and what is allowed there.
 Result<MachineLine> machine_line_from(std::string_view text);
 
@@ -110,12 +110,6 @@ Result<Mapping> mapping_from(std::string_view text);
 
 /// The machine of a line. `line` is as machine_line_from gives it; `ranks` may be lowered.
 Machine machine_from(const MachineLine& line, const Mapping& mapping);
-
-/// The machine of a hierarchy that was measured or set by hand: `links[l]` is what joins the members of a group of
-/// level l. Level names count outwards: tier l + 1 has the name of level l. \return an Error if the hierarchy is none,
-/// the numbers are not one per level, finite and not negative, or a memory level lies outside a network level.
-Result<Machine> machine_from(const topo::Hierarchy& hierarchy, std::span<const Link> links, const Core& core,
-                             double memory_per_byte);
 
 /// The levels that strata would see: those of `machine` that join something.
 topo::Hierarchy hierarchy_of(const Machine& machine);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parser of machine lines. It goes through the text once; every complaint names the column where it stood.
+#include "base/quantity.h"
 #include "base/text.h"
 #include "sim/machine.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <optional>
 
@@ -56,45 +55,17 @@ constexpr KeyRow key_rows[] = {
     {"memory", Quantity::rate, "node", nullptr, nullptr},
 };
 
-struct UnitRow {
-  std::string_view name;
-  double factor;
-};
-constexpr UnitRow time_units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-constexpr UnitRow prefixes[] = {{"", 1},         {"K", 1e3},           {"M", 1e6},
-                                {"G", 1e9},      {"T", 1e12},          {"Ki", 1024},
-                                {"Mi", 1048576}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
 constexpr double longest_time = 10, least_rate = 1e3, greatest_rate = 1e15;
-
-std::optional<double> factor_of(std::string_view unit, Quantity quantity) {
-  if (quantity == Quantity::time) {
-    for (const UnitRow& row : time_units)
-      if (row.name == unit) return row.factor;
-    return std::nullopt;
-  }
-  double scale = 1;
-  if (unit.ends_with("bit/s"))
-    scale = 1.0 / 8, unit.remove_suffix(5);
-  else if (unit.ends_with("B/s"))
-    unit.remove_suffix(3);
-  else
-    return std::nullopt;
-  for (const UnitRow& row : prefixes)
-    if (row.name == unit) return row.factor * scale;
-  return std::nullopt;
-}
 
 /// Seconds, or seconds per byte.
 std::optional<double> value_of(std::string_view text, Quantity quantity) {
-  if (quantity == Quantity::rate && text == "unlimited") return 0;
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc{} || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
-  const auto unit = factor_of(text.substr(static_cast<std::size_t>(end - text.data())), quantity);
-  if (!unit) return std::nullopt;
-  const double value = number * *unit;
-  if (quantity == Quantity::time) return value <= longest_time ? std::optional(value) : std::nullopt;
-  return value >= least_rate && value <= greatest_rate ? std::optional(1 / value) : std::nullopt;
+  if (quantity == Quantity::time) {
+    const auto seconds = duration_from(text);
+    return seconds && *seconds <= longest_time ? std::optional(*seconds) : std::nullopt;
+  }
+  if (text == "unlimited") return 0;
+  const auto rate = rate_from(text);
+  return rate && *rate >= least_rate && *rate <= greatest_rate ? std::optional(1 / *rate) : std::nullopt;
 }
 
 class LineParser {
@@ -131,6 +102,7 @@ private:
   std::optional<std::int64_t> ranks_;
   std::size_t ranks_column_ = 0;
   std::ptrdiff_t last_row_ = -1;
+  std::uint32_t said_ = 0; ///< of key_rows, in these parentheses
 };
 
 Status LineParser::parse_item() {
@@ -189,6 +161,7 @@ Status LineParser::parse_level(std::string_view name, std::size_t begin) {
 // "(key=value, key=value)"
 Status LineParser::parse_numbers(LineLevel& level) {
   const std::size_t open = at_++;
+  said_ = 0;
   for (;;) {
     skip_white();
     if (Status number = parse_number(level); !number) return number;
@@ -215,6 +188,9 @@ Status LineParser::parse_number(LineLevel& level) {
     return refusal(begin, fmt::format("'{}' is no number of a {} ({})", printable(name), level.name, allowed));
   }
   if (at_end() || text_[at_] != '=') return refusal(at_, fmt::format("behind {} stands '='", name));
+  const auto bit = std::uint32_t{1} << (row - std::begin(key_rows));
+  if ((said_ & bit) != 0) return refusal(begin, fmt::format("{} of this {} is said twice", name, level.name));
+  said_ |= bit;
   const std::size_t value_begin = ++at_;
   const std::string_view text = word(",) \t");
   const auto value = value_of(text, row->quantity);
@@ -223,7 +199,7 @@ Status LineParser::parse_number(LineLevel& level) {
                    fmt::format("{}={} is not allowed ({})", name, printable(text),
                                row->quantity == Quantity::time
                                    ? "0s to 10s: a number and s, ms, us or ns"
-                                   : "1KB/s to 1000TB/s: a number and B/s or bit/s, such as 12.5GB/s or 100Gbit/s; or "
+                                   : "1kB/s to 1000TB/s: a number and B/s or bit/s, such as 12.5GB/s or 100Gbit/s; or "
                                      "unlimited"));
   if (row->link != nullptr)
     level.link.*row->link = *value;

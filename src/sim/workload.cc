@@ -121,13 +121,20 @@ std::string Workload::name_of(std::int32_t rank, Index step) const {
 
 Status Workload::match(std::vector<End>& sends, std::vector<End>& takes) {
   const auto before = [](const End& a, const End& b) { return a.key() < b.key(); };
-  std::sort(sends.begin(), sends.end(), before);
-  std::sort(takes.begin(), takes.end(), before);
+  const auto in_order = [](const End& a, const End& b) {
+    return std::pair(a.key(), a.step) < std::pair(b.key(), b.step);
+  };
+  std::sort(sends.begin(), sends.end(), in_order);
+  std::sort(takes.begin(), takes.end(), in_order);
   messages_.reserve(sends.size());
   for (std::size_t i = 0; i < std::max(sends.size(), takes.size()); ++i) {
     const bool only_send = i >= takes.size() || (i < sends.size() && before(sends[i], takes[i]));
     const bool only_take = !only_send && (i >= sends.size() || before(takes[i], sends[i]));
     const End& end = only_take ? takes[i] : sends[i];
+    if (!only_take && i > 0 && sends[i - 1].key() == end.key())
+      return refusal(fmt::format("{}: sends a second message {} to rank {} that begins where step {}'s does",
+                                 name_of(end.sender, end.step), sched::to_text(unpacked(end.tag)), end.receiver,
+                                 sends[i - 1].step - first_step(end.sender)));
     const std::string which = only_send || only_take ? sched::to_text(unpacked(end.tag)) : std::string();
     if (only_send)
       return refusal(fmt::format("{}: rank {} takes no message {} that begins here, or another has the same name",

@@ -6,7 +6,6 @@ libstrata_core_a_SOURCES += \
   src/tune/probe.cc src/tune/probe.h \
   src/tune/profile.cc src/tune/profile.h src/tune/profile_reader.cc src/tune/profile_text.cc \
   src/tune/profile_cache.cc src/tune/profile_cache.h \
-  src/tune/quantity.cc src/tune/quantity.h \
   src/tune/statement.cc src/tune/statement.h \
   src/tune/table.cc src/tune/table.h src/tune/table_text.cc \
   src/tune/trial.cc src/tune/trial.h

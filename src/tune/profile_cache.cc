@@ -2,8 +2,8 @@
 #include "tune/profile_cache.h"
 
 #include "base/private_folder.h"
+#include "base/quantity.h"
 #include "tune/host_list.h"
-#include "tune/quantity.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reading a profile. Statements may come in any order; what they say of each other is checked when all are read.
 #include "base/option_rows.h"
+#include "base/quantity.h"
 #include "base/text.h"
 #include "tune/host_list.h"
 #include "tune/profile.h"
-#include "tune/quantity.h"
 #include "tune/statement.h"
 
 #include <fmt/format.h>

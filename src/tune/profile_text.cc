@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writing a profile.
+#include "base/quantity.h"
 #include "tune/host_list.h"
 #include "tune/profile.h"
-#include "tune/quantity.h"
 #include "tune/statement.h"
 
 #include <fmt/format.h>

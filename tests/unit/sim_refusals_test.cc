@@ -50,6 +50,15 @@ TEST(SimulatedWorkload, RefusesAMessageThatNobodyTakesOrTwoOfOneName) {
     if (builder.rank() == 1) builder.recv(Range{}, output, 0, {});
   });
   EXPECT_FALSE(twice);
+  const auto both_twice = workload(2, [](sched::ProgramBuilder& builder) {
+    for (int i = 0; i < 2 && builder.rank() == 0; ++i)
+      builder.send(Range{}, input, {1}, {});
+    for (int i = 0; i < 2 && builder.rank() == 1; ++i)
+      builder.recv(Range{}, output, 0, {});
+  });
+  ASSERT_FALSE(both_twice);
+  expect_error(both_twice.error(),
+               "rank 0, step 1: sends a second message l0.rs.0 to rank 1 that begins where step 0's");
 }
 
 TEST(SimulatedWorkload, RefusesRangesThatDiffer) {

@@ -105,22 +105,19 @@ TEST(SimulatedSchedules, AreFasterAlongTheHierarchyThanAcrossIt) {
   EXPECT_GT(across.seconds, 3 * along.seconds); // all ranks of a node have their successor on another node
 }
 
-void expect_same(const Outcome& one, const Outcome& other) {
-  EXPECT_EQ(one.finish, other.finish);
-  EXPECT_EQ(one.core_busy, other.core_busy);
-  ASSERT_EQ(one.timeline.size(), other.timeline.size());
-  for (std::size_t i = 0; i < one.timeline.size(); ++i) {
-    const Activity &a = one.timeline[i], &b = other.timeline[i];
-    ASSERT_EQ(std::tuple(a.rank, a.slice, a.step, a.begin, a.end), std::tuple(b.rank, b.slice, b.step, b.begin, b.end));
+// Whatever comes at one time is decided by rank, slice and step, never by where it stands in memory or in a queue: so a
+// run is the same on every machine.
+TEST(SimulatedSchedules, BeginWhatComesAtOneTimeInTheOrderOfTheRanks) {
+  const Machine alike = machine("node:3(uplink=1GB/s) socket:2 core:4", {Mapping::Kind::random, 42});
+  const topo::Hierarchy hierarchy = hierarchy_of(alike);
+  const Outcome seen = run(alike, workload(hierarchy, *hier::composition_from("ring", hierarchy)), load(96000, 10, 3));
+  std::size_t ties = 0;
+  for (std::size_t i = 1; i < seen.timeline.size(); ++i) {
+    const Activity &one = seen.timeline[i - 1], &next = seen.timeline[i];
+    ASSERT_LE(std::pair(one.begin, one.rank), std::pair(next.begin, next.rank)) << "activity " << i;
+    if (one.begin == next.begin) ++ties;
   }
-}
-
-TEST(SimulatedSchedules, AreTheSameInEveryRun) {
-  const Machine shuffled = machine("rack:2(uplink=1GB/s) node:2 socket:2 core:3 ranks=23", {Mapping::Kind::random, 42});
-  const topo::Hierarchy hierarchy = hierarchy_of(shuffled);
-  const auto flat = workload(hierarchy, *hier::composition_from("ring", hierarchy));
-  const Outcome first = run(shuffled, flat, load(100000, 10, 3));
-  expect_same(first, run(shuffled, flat, load(100000, 10, 3)));
+  EXPECT_GT(ties, seen.timeline.size() / 10) << "nothing was decided";
 }
 
 TEST(SimulatedSchedules, KeepEveryCoreAtOneStepAtATimeAfterWhatItDependsOn) {
@@ -142,17 +139,6 @@ TEST(SimulatedSchedules, KeepEveryCoreAtOneStepAtATimeAfterWhatItDependsOn) {
          programs[static_cast<std::size_t>(activity.rank)].steps[static_cast<std::size_t>(activity.step)].dependencies)
       EXPECT_LE((by_step.at({activity.rank, activity.slice, earlier}).end), activity.begin);
   EXPECT_EQ(by_step.size(), seen.timeline.size());
-}
-
-TEST(SimulatedSchedules, OfAMeasuredHierarchyTakeTheNumbersOfItsLevels) {
-  // Two nodes of two ranks; levels are numbered outwards from what joins two ranks of a node.
-  const Machine made = machine("node:2(uplink=1GB/s, latency=10us) core:2(latency=1us)");
-  const topo::Hierarchy hierarchy = hierarchy_of(made);
-  const auto copied = machine_from(hierarchy, std::vector<Link>{made.tiers[0].link, made.tiers[1].link}, made.core,
-                                   made.memory_per_byte);
-  ASSERT_TRUE(copied) << copied.error().message;
-  const auto flat = workload(hierarchy, *hier::composition_from("direct", hierarchy));
-  expect_same(run(made, flat, load(40000, 4)), run(*copied, flat, load(40000, 4)));
 }
 
 TEST(SimulatedSchedules, OfAThousandRanksAndAThousandStepsRun) {

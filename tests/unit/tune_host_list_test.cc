@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/quantity.h"
 #include "tune/host_list.h"
-#include "tune/quantity.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -86,6 +86,9 @@ TEST(Quantity, OfARateMayHaveAnyUnit) {
   EXPECT_EQ(*rate_from("118.6MB/s"), 118.6e6);
   EXPECT_EQ(*rate_from("1Gbit/s"), 125e6);
   EXPECT_EQ(*rate_from("5kB/s"), 5e3);
+  EXPECT_EQ(*rate_from("5KB/s"), 5e3);
+  EXPECT_EQ(*rate_from("3MiB/s"), 3145728);
+  EXPECT_EQ(*rate_from("8Kibit/s"), 1024);
   EXPECT_EQ(*duration_from("25us"), 25e-6);
   EXPECT_EQ(*duration_from("0.5s"), 0.5);
 }

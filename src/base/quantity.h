@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-namespace strata::tune {
+namespace strata {
 
-/// "118.6MB/s" as bytes per second. Units are powers of 1000: B/s, kB/s, MB/s, GB/s, TB/s; links are also sold in
-/// kbit/s, Mbit/s, Gbit/s, Tbit/s.
+/// "118.6MB/s" as bytes per second. B/s or bit/s, in which links are sold, with k (or K), M, G or T (powers of 1000) or
+/// Ki, Mi, Gi or Ti (of 1024) before it. What is written has k, M, G or T and B/s.
 Result<double> rate_from(std::string_view text);
 std::string rate_text(double bytes_per_second);
 
@@ -30,4 +30,4 @@ std::string time_text(std::int64_t seconds);
 /// `value` to four significant digits: what a measurement is good for, and short in a text.
 double rounded_measurement(double value);
 
-} // namespace strata::tune
+} // namespace strata

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tune/quantity.h"
+#include "base/quantity.h"
 
 #include "base/text.h"
 
@@ -11,20 +11,23 @@
 #include <optional>
 #include <span>
 
-namespace strata::tune {
+namespace strata {
 namespace {
 
-/// A unit is a power of ten, so that a number with it is one decimal, and reading and writing round at most once.
+/// A unit is a power of ten, so that a number with it is one decimal, and reading and writing round at most once; or it
+/// is that times a power of two, which is exact.
 struct Unit {
   std::string_view name;
   int exponent;
-  double divisor = 1; ///< a power of two: dividing by it is exact
+  double factor = 1;
 };
 
-/// Those that are written come first, ascending.
-constexpr std::size_t written_rates = 5;
-constexpr Unit rates[] = {{"B/s", 0},         {"kB/s", 3},        {"MB/s", 6},        {"GB/s", 9},        {"TB/s", 12},
-                          {"kbit/s", 3, 8.0}, {"Mbit/s", 6, 8.0}, {"Gbit/s", 9, 8.0}, {"Tbit/s", 12, 8.0}};
+/// What is written, ascending.
+constexpr Unit rates[] = {{"B/s", 0}, {"kB/s", 3}, {"MB/s", 6}, {"GB/s", 9}, {"TB/s", 12}};
+/// What is read: any of these before any of those.
+constexpr Unit prefixes[] = {{"", 0},   {"k", 3},          {"K", 3},          {"M", 6},          {"G", 9},
+                             {"T", 12}, {"Ki", 0, 0x1p10}, {"Mi", 0, 0x1p20}, {"Gi", 0, 0x1p30}, {"Ti", 0, 0x1p40}};
+constexpr Unit rate_units[] = {{"B/s", 0}, {"bit/s", 0, 0.125}};
 constexpr Unit no_unit[] = {{"", 0}};
 constexpr Unit durations[] = {{"ns", -9}, {"us", -6}, {"ms", -3}, {"s", 0}};
 
@@ -43,11 +46,15 @@ std::optional<double> decimal(std::string_view digits, int exponent) {
   return value;
 }
 
-std::optional<double> with_unit(std::string_view text, std::span<const Unit> units) {
+std::optional<double> with_unit(std::string_view text, std::span<const Unit> units, std::span<const Unit> before_them) {
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789."));
+  const std::string_view rest = text.substr(digits.size());
   for (const Unit& unit : units)
-    if (text.substr(digits.size()) == unit.name)
-      if (const auto value = decimal(digits, unit.exponent)) return *value / unit.divisor;
+    for (const Unit& prefix : before_them)
+      if (rest.size() == prefix.name.size() + unit.name.size() && rest.starts_with(prefix.name) &&
+          rest.ends_with(unit.name))
+        if (const auto value = decimal(digits, prefix.exponent + unit.exponent))
+          return *value * (prefix.factor * unit.factor);
   return std::nullopt;
 }
 
@@ -82,19 +89,16 @@ std::string in_unit(double value, std::span<const Unit> units) {
 } // namespace
 
 Result<double> rate_from(std::string_view text) {
-  if (const auto value = with_unit(text, rates)) return *value;
-  return refusal(
-      fmt::format("'{}' is no rate (such as 118.6MB/s, with B/s, kB/s, MB/s, GB/s or TB/s, or Gbit/s and its "
-                  "like)",
-                  printable(text)));
+  if (const auto value = with_unit(text, rate_units, prefixes)) return *value;
+  return refusal(fmt::format("'{}' is no rate (such as 118.6MB/s or 10Gbit/s, with k, M, G, T, Ki, Mi, Gi or Ti before "
+                             "B/s or bit/s)",
+                             printable(text)));
 }
 
-std::string rate_text(double bytes_per_second) {
-  return in_unit(bytes_per_second, std::span(rates).first(written_rates));
-}
+std::string rate_text(double bytes_per_second) { return in_unit(bytes_per_second, rates); }
 
 Result<double> duration_from(std::string_view text) {
-  if (const auto value = with_unit(text, durations)) return *value;
+  if (const auto value = with_unit(text, durations, no_unit)) return *value;
   return refusal(fmt::format("'{}' is no time (such as 25us, with ns, us, ms or s)", printable(text)));
 }
 
@@ -142,4 +146,4 @@ double rounded_measurement(double value) {
   return value;
 }
 
-} // namespace strata::tune
+} // namespace strata
