@@ -11,4 +11,5 @@ libstrata_core_a_SOURCES += \
   src/base/quantity.cc src/base/quantity.h \
   src/base/result.h \
   src/base/text.cc src/base/text.h \
-  src/base/text_file.cc src/base/text_file.h
+  src/base/text_file.cc src/base/text_file.h \
+  src/base/written_file.cc src/base/written_file.h

@@ -47,6 +47,7 @@ struct Options {
   std::string profile = "cache";                    ///< where links that were measured before are known from
   std::uint64_t start_seconds = 10;                 ///< how long MPI_Init waits for the other ranks' hello
   std::uint64_t hang_seconds = 0;                   ///< a call that waits longer says for whom; 0: never
+  std::string trace;                                ///< the file for the timelines of all ranks; empty: none
   int dump_signal = 0;                              ///< a process that gets it says what it waits for; 0: none
   std::string module_path;                          ///< where modules are; empty: beside the library
 };

@@ -218,6 +218,7 @@ private:
   struct Card; // what ranks tell each other first
 
   Process& process_;
+  trace::Recorder* const recorder_; ///< the process'; null: nothing is recorded
   std::unique_ptr<Bootstrap> bootstrap_;
   std::int32_t rank_;
   std::int32_t ranks_;

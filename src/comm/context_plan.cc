@@ -99,6 +99,7 @@ Result<std::unique_ptr<engine::Plan>> Context::prepare_plan(const tune::Candidat
   shape.slice_bytes = candidate.slice_bytes;
   shape.window = candidate.window;
   shape.scratch = &process_.scratch();
+  shape.recorder = recorder_;
   return engine::Plan::prepare(schedule.program(rank_), shape, {all_links_, route_}, process_.kernels().copy);
 }
 

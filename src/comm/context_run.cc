@@ -87,6 +87,7 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
 }
 
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
+  const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
   const kernel::Reducer reduction = reducer(call);
   const auto elements = static_cast<std::size_t>(call.elements);
   const std::size_t most = board_->most_bytes();
@@ -111,13 +112,15 @@ bool Context::run_plan(const Call& call, const Way& way) {
   request.elements = call.elements;
   request.reducer = reducer(call);
   request.stores = way.stores;
+  request.call = calls_;
   plan.submit(request);
   waiting_plan_ = &plan;
   waiting_bytes_ = static_cast<std::size_t>(call.elements) * request.reducer.element_bytes;
   engine::Waiter waiter(watch_.begin(*this), crowding_);
   const bool crowded = crowding_ == engine::Crowding::crowded;
+  const auto advance = recorder_ == nullptr ? &engine::Plan::advance : &engine::Plan::advance_recorded;
   while (!request.complete() && !watch_.hopeless()) {
-    if (plan.advance()) {
+    if ((plan.*advance)()) {
       waiter.reset();
       watch_.moved();
     } else {
@@ -139,6 +142,7 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
   if (probe_) probe_->earn(way.seconds);
   if (way.path == Path::native) return Outcome::native;
   if (way.path == Path::lost) return Outcome::peer_lost;
+  const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
   return run_plan(call, way) ? Outcome::done : give_up();
 }
 

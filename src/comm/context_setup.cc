@@ -51,8 +51,9 @@ std::string host_name() {
 } // namespace
 
 Context::Context(Process& process, std::unique_ptr<Bootstrap> bootstrap)
-    : process_(process), bootstrap_(std::move(bootstrap)), rank_(bootstrap_->rank()), ranks_(bootstrap_->ranks()),
-      options_(process.options()), key_(process.next_context_key()), operands_(static_cast<std::size_t>(ranks_)),
+    : process_(process), recorder_(process.recorder()), bootstrap_(std::move(bootstrap)), rank_(bootstrap_->rank()),
+      ranks_(bootstrap_->ranks()), options_(process.options()), key_(process.next_context_key()),
+      operands_(static_cast<std::size_t>(ranks_)),
       watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds) {}
 
 Result<std::unique_ptr<Context>> Context::create(Process& process, std::unique_ptr<Bootstrap> bootstrap) {

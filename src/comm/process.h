@@ -8,6 +8,7 @@
 #include "engine/scratch.h"
 #include "kernel/kernel.h"
 #include "topo/local_facts.h"
+#include "trace/recorder.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/transport.h"
 
@@ -67,6 +68,10 @@ public:
   const kernel::Kernels& kernels() const { return *kernels_; }
   const topo::LocalFacts& facts() const { return facts_; }
   engine::ScratchBudget& scratch() { return scratch_; }
+  /// Null unless the job is traced.
+  trace::Recorder* recorder() const { return recorder_.get(); }
+  /// Before the first context is made.
+  void start_recording() { recorder_ = std::make_unique<trace::Recorder>(); }
   KnownLinks& known_links() { return known_links_; }
   KnownTable& known_table() { return known_table_; }
   /// What this process waits for; in its segment, if it can have one. The same at every call.
@@ -104,6 +109,7 @@ private:
   const kernel::Kernels* kernels_ = nullptr;
   topo::LocalFacts facts_;
   engine::ScratchBudget scratch_;
+  std::unique_ptr<trace::Recorder> recorder_;
   KnownLinks known_links_;
   KnownTable known_table_;
   Activity activity_; ///< without a segment

@@ -7,6 +7,7 @@
 #include "engine/wait.h"
 #include "kernel/kernel.h"
 #include "sched/schedule.h"
+#include "trace/recorder.h"
 #include "transport/transport.h"
 
 #include <array>
@@ -26,6 +27,7 @@ struct Request {
   std::int64_t elements = 0;
   kernel::Reducer reducer{};
   kernel::Stores stores{};
+  std::uint64_t call = 0; ///< for timelines
 
   bool complete() const { return finished_slices == slices; }
 
@@ -38,10 +40,11 @@ struct Request {
 
 /// How a schedule is to be run.
 struct PlanShape {
-  std::uint32_t number = 0;         ///< in its context, the same on all ranks
-  std::size_t slice_bytes = 0;      ///< at most
-  std::uint32_t window = 1;         ///< slices in flight
-  ScratchBudget* scratch = nullptr; ///< of the process; null: no bound
+  std::uint32_t number = 0;            ///< in its context, the same on all ranks
+  std::size_t slice_bytes = 0;         ///< at most
+  std::uint32_t window = 1;            ///< slices in flight
+  ScratchBudget* scratch = nullptr;    ///< of the process; null: no bound
+  trace::Recorder* recorder = nullptr; ///< of the process; null: nothing is recorded
 };
 
 /// Which transport carries messages to a rank: an index into the plan's Links.
@@ -73,6 +76,9 @@ public:
 
   /// Runs what can run now. True if anything moved.
   bool advance();
+  /// The same in a traced job: records each step that it runs, and the time when there was none to run. (Not a question
+  /// per step: the callers know from the beginning which of the two they want.)
+  bool advance_recorded();
   bool busy() const { return !requests_.empty(); }
 
   /// Progress until everything sent has left this process; true when it has.
@@ -142,8 +148,14 @@ private:
   void measure(Geometry& geometry, std::int64_t elements) const;
   bool start_slice(Request& request);
   bool start_slices();
+  enum class Steps : bool { unrecorded, recorded };
+  template <Steps steps>
+  bool advance_as();
+  template <Steps steps>
   bool advance_slice(Slice& slice);
   bool attempt(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool attempt_recorded(const BoundStep& step, std::uint32_t index, Slice& slice);
+  void record_wait(std::int64_t end, std::uint64_t call);
   bool attempt_send(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_recv(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_reduce(const BoundStep& step, std::uint32_t index, Slice& slice);
@@ -167,6 +179,9 @@ private:
   std::uint16_t scratch_regions_ = 0;
   std::vector<const void*> operands_;
   std::array<transport::Traffic, most_levels> level_traffic_{};
+  std::uint32_t first_step_name_ = 0; ///< the recorder's
+  bool step_was_recorded_ = false;    ///< since advance_recorded() was called
+  std::int64_t idle_since_ = 0;       ///< nanoseconds, in a traced job; 0: a step ran last
 };
 
 } // namespace strata::engine

@@ -171,12 +171,14 @@ bool Plan::attempt(const BoundStep& step, std::uint32_t index, Slice& slice) {
   return false;
 }
 
+template <Plan::Steps steps>
 bool Plan::advance_slice(Slice& slice) {
   bool moved = false;
   for (std::size_t i = 0; i < slice.active.size();) {
     const std::uint32_t index = slice.active[i];
     const BoundStep& step = steps_[index];
-    if (!attempt(step, index, slice)) {
+    const bool complete = steps == Steps::recorded ? attempt_recorded(step, index, slice) : attempt(step, index, slice);
+    if (!complete) {
       ++i;
       continue;
     }
@@ -201,17 +203,21 @@ void Plan::retire() {
   }
 }
 
-bool Plan::advance() {
+template <Plan::Steps steps>
+bool Plan::advance_as() {
   bool moved = start_slices();
   for (std::uint64_t number = oldest_slice_; number < next_slice_; ++number) {
     Slice& slice = slices_[number % shape_.window];
-    if (slice.open_steps > 0) moved |= advance_slice(slice);
+    if (slice.open_steps > 0) moved |= advance_slice<steps>(slice);
   }
   if (moved) retire();
   for (auto& channel : channels_)
     if (channel) moved |= channel->progress();
   return moved;
 }
+template bool Plan::advance_as<Plan::Steps::recorded>();
+
+bool Plan::advance() { return advance_as<Steps::unrecorded>(); }
 
 std::vector<std::int32_t> Plan::awaited(std::string& step) const {
   std::vector<std::int32_t> ranks;

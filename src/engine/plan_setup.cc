@@ -37,6 +37,7 @@ Result<std::unique_ptr<Plan>> Plan::prepare(const sched::Program& program, const
   if (!plan) return Error{ErrorKind::resource, "no memory for a plan"};
   plan->shape_ = shape;
   plan->copy_ = copy;
+  if (shape.recorder != nullptr) plan->first_step_name_ = shape.recorder->step_names(program);
   plan->channel_shapes_.resize(route.links.size());
   for (transport::ChannelShape& channel : plan->channel_shapes_) {
     channel.plan = shape.number;

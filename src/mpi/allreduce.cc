@@ -17,6 +17,25 @@ struct Arguments {
   MPI_Comm communicator;
 };
 
+/// The call as a timeline shows it; only in a job that is traced, and of arguments that were looked at: of others the
+/// MPI library is to complain itself.
+trace::RecordedCall recorded_native(State& state, const Arguments& given) {
+  static const std::string name = "native";
+  int bytes = 0, ranks = 0;
+  PMPI_Type_size(given.datatype, &bytes);
+  PMPI_Comm_size(given.communicator, &ranks);
+  return {state.recorder, name, ranks, 0, static_cast<std::size_t>(std::max<std::int64_t>(given.count, 0) * bytes)};
+}
+
+int call_native(const State& state, const Arguments& given) {
+  // A count that fits an int is the same call through either entry.
+  if (given.count == static_cast<int>(given.count))
+    return state.native_allreduce(given.send, given.receive, static_cast<int>(given.count), given.datatype,
+                                  given.operation, given.communicator);
+  return state.native_allreduce_c(given.send, given.receive, given.count, given.datatype, given.operation,
+                                  given.communicator);
+}
+
 int go_native(State& state, Reason reason, const Arguments& given) {
   const auto index = static_cast<std::size_t>(reason);
   std::atomic<std::uint64_t>& calls = state.native_calls[index];
@@ -24,12 +43,11 @@ int go_native(State& state, Reason reason, const Arguments& given) {
     calls.fetch_add(1, std::memory_order_relaxed);
   else
     calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); // a fifth of the price
-  // A count that fits an int is the same call through either entry.
-  if (given.count == static_cast<int>(given.count))
-    return state.native_allreduce(given.send, given.receive, static_cast<int>(given.count), given.datatype,
-                                  given.operation, given.communicator);
-  return state.native_allreduce_c(given.send, given.receive, given.count, given.datatype, given.operation,
-                                  given.communicator);
+  if (state.recorder != nullptr && (reason == Reason::predicted || reason == Reason::not_yet)) [[unlikely]] {
+    const auto recorded = recorded_native(state, given);
+    return call_native(state, given);
+  }
+  return call_native(state, given);
 }
 
 /// Whether this MPI library rejects the buffers before it sends anything: then it is to say so itself. With no buffer,

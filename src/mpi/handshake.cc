@@ -54,6 +54,7 @@ Handshake::~Handshake() {
 }
 
 bool Handshake::complete(Options& options) {
+  mine_.options.trace = options.trace.empty() ? 0 : 1;
   if (ranks_ == 1) return true;
   mine_.options.context_calls = options.context_calls;
   mine_.options.reproducible = options.reproducible ? 1 : 0;
@@ -173,6 +174,7 @@ bool Handshake::ask_rank_0(Options& options) {
   options.context_calls = verdict.options.context_calls;
   options.reproducible = verdict.options.reproducible != 0;
   options.check = verdict.options.check != 0;
+  mine_.options.trace = verdict.options.trace;
   return verdict.all_here != 0;
 }
 

@@ -33,12 +33,14 @@ public:
   /// say it).
   bool complete(Options& options);
   const std::vector<std::string>& complaints() const { return complaints_; }
+  /// Whether rank 0 will write what all ranks did.
+  bool traced() const { return mine_.options.trace != 0; }
 
 private:
   /// The options that all ranks need before they make a context.
   struct Early {
     std::uint64_t context_calls;
-    std::uint8_t reproducible, check, unused[6];
+    std::uint8_t reproducible, check, trace, unused[5];
   };
   /// Its first message, so its size stays the same in all versions: a longer one would be an error in rank 0.
   struct Hello {

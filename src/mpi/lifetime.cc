@@ -3,6 +3,7 @@
 #include "mpi/bootstrap.h"
 #include "mpi/dump.h"
 #include "mpi/state.h"
+#include "mpi/timeline.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/ucx_loader.h"
 
@@ -146,6 +147,8 @@ void after_init() {
   make_communicator(now);
   now.process =
       std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
+  if (now.handshake->traced()) now.process->start_recording();
+  now.recorder = now.process->recorder();
   int rank = 0, ranks = 1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -166,6 +169,8 @@ void before_finalize() {
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) log_line("statistics of rank 0\n" + statistics_table(statistics(now)));
   }
+  now.recorder = nullptr;
+  write_timeline(now);
   if (now.world != MPI_COMM_NULL) say_goodbye(now.world);
   {
     const std::lock_guard lock(now.mutex);

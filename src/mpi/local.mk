@@ -6,7 +6,7 @@ mpi_sources += \
   src/mpi/lifetime.cc src/mpi/state.h
 shim_sources += \
   src/mpi/shim/locate.c src/mpi/shim/locate.h src/mpi/shim/module_interface.h src/mpi/shim/shim.c
-mpi_sources += src/mpi/introspect.cc src/mpi/statistics.cc
+mpi_sources += src/mpi/introspect.cc src/mpi/statistics.cc src/mpi/timeline.cc src/mpi/timeline.h
 if HAVE_JSON
 mpi_sources += src/mpi/describe.cc src/mpi/describe.h
 endif

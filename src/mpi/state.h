@@ -73,7 +73,8 @@ struct State {
   NativeAllreduceC native_allreduce_c = nullptr;
   std::atomic<bool> active{false};
   bool several_threads = false;
-  bool check = false; ///< compare the ranks' arguments first
+  bool check = false;                  ///< compare the ranks' arguments first
+  trace::Recorder* recorder = nullptr; ///< the process'; null unless the job is traced
   LastCall last;
   Handles handles;
   Rejections rejections;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/sim.h"
+#include "base/written_file.h"
 #include "tools/command_line.h"
-#include "tools/written_file.h"
 
 int main(int count, char** arguments) {
   using namespace strata;
@@ -12,7 +12,7 @@ int main(int count, char** arguments) {
   if (!rows) return complain("strata-sim", rows.error().message, 1);
   if (!flags.trace_file.empty()) {
     const hier::AllReduce schedule(flags.hierarchy, flags.compositions.front());
-    const std::string trace = trace_of(flags.machine, schedule, rows->front().outcome).dump() + "\n";
+    const std::string trace = trace_of(flags.machine, schedule, rows->front());
     if (const Status written = write_whole(flags.trace_file, trace); !written)
       return complain("strata-sim", written.error().message, 1);
   }

@@ -70,8 +70,7 @@ Bottleneck bottleneck_of(const sim::Machine& machine, const sim::Outcome& outcom
 std::string table_of(const SimFlags& flags, const std::vector<SimRow>& rows);
 nlohmann::json document_of(const SimFlags& flags, const std::vector<SimRow>& rows);
 
-/// The timeline in the Trace Event Format that Perfetto and chrome://tracing read: a complete event per step, the node
-/// as process, the rank as thread, microseconds.
-nlohmann::json trace_of(const sim::Machine& machine, const hier::AllReduce& schedule, const sim::Outcome& outcome);
+/// The run's timeline, as STRATA_TRACE writes those of real runs.
+std::string trace_of(const sim::Machine& machine, const hier::AllReduce& schedule, const SimRow& run);
 
 } // namespace strata::tools

@@ -1,76 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/sim.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include "trace/timeline.h"
 
 namespace strata::tools {
 namespace {
 
-using nlohmann::json;
-
-constexpr double microseconds = 1e6;
-
-const char* name_of(sched::Kind kind) {
-  switch (kind) {
-  case sched::Kind::send:
-    return "send";
-  case sched::Kind::recv:
-    return "recv";
-  case sched::Kind::reduce:
-    return "reduce";
-  case sched::Kind::copy:
-    return "copy";
+/// What one rank does, in the order of time.
+void add_rank(std::string& text, trace::Row row, const sched::Program& program,
+              const std::vector<const sim::Activity*>& activities, double finish) {
+  std::vector<trace::StepName> names;
+  for (std::size_t step = 0; step < program.steps.size(); ++step)
+    names.push_back(trace::step_name(program, static_cast<sched::StepIndex>(step)));
+  double idle_since = 0;
+  for (const sim::Activity* activity : activities) {
+    if (activity->begin > idle_since) trace::add_wait(text, row, {idle_since, activity->begin}, 1);
+    trace::add_step(text, row, {activity->begin, activity->end}, names[static_cast<std::size_t>(activity->step)], 1,
+                    activity->slice, activity->bytes);
+    idle_since = activity->end;
   }
-  return "?";
-}
-
-json metadata(const char* name, std::int32_t process, std::int32_t thread, const std::string& text) {
-  return {{"ph", "M"}, {"name", name}, {"pid", process}, {"tid", thread}, {"args", {{"name", text}}}};
-}
-
-/// To whom a step sends, or from whom it takes.
-std::vector<std::int32_t> peers_of(const sched::Step& step) {
-  std::vector<std::int32_t> peers = step.peers;
-  for (const sched::Operand& operand : step.operands)
-    if (operand.kind == sched::Operand::Kind::message) peers.push_back(operand.peer);
-  return peers;
+  if (finish > idle_since) trace::add_wait(text, row, {idle_since, finish}, 1);
 }
 
 } // namespace
 
-json trace_of(const sim::Machine& machine, const hier::AllReduce& schedule, const sim::Outcome& outcome) {
-  json events = json::array();
+std::string trace_of(const sim::Machine& machine, const hier::AllReduce& schedule, const SimRow& run) {
+  std::string text = trace::timeline_head();
   const auto nodes = sim::nodes_of(machine);
   std::vector<bool> named(nodes.size(), false);
   std::vector<std::vector<const sim::Activity*>> by_rank(nodes.size());
-  for (const sim::Activity& activity : outcome.timeline)
+  for (const sim::Activity& activity : run.outcome.timeline)
     by_rank[static_cast<std::size_t>(activity.rank)].push_back(&activity);
   for (std::int32_t rank = 0; rank < machine.ranks; ++rank) {
-    const std::int32_t node = nodes[static_cast<std::size_t>(rank)];
-    if (!named[static_cast<std::size_t>(node)])
-      events.push_back(metadata("process_name", node, 0, fmt::format("node {}", node)));
-    named[static_cast<std::size_t>(node)] = true;
-    events.push_back(metadata("thread_name", node, rank, fmt::format("rank {}", rank)));
-    const sched::Program program = schedule.program(rank);
-    for (const sim::Activity* activity : by_rank[static_cast<std::size_t>(rank)]) {
-      const sched::Step& step = program.steps[static_cast<std::size_t>(activity->step)];
-      events.push_back({{"ph", "X"},
-                        {"name", name_of(activity->kind)},
-                        {"cat", fmt::format("level {}", step.tag.level)},
-                        {"pid", node},
-                        {"tid", rank},
-                        {"ts", activity->begin * microseconds},
-                        {"dur", (activity->end - activity->begin) * microseconds},
-                        {"args",
-                         {{"slice", activity->slice},
-                          {"step", fmt::format("{}: {}", activity->step, sched::to_text(step))},
-                          {"bytes", activity->bytes},
-                          {"peers", peers_of(step)}}}});
-    }
+    const auto index = static_cast<std::size_t>(rank);
+    const trace::Row row{nodes[index], rank};
+    if (!named[static_cast<std::size_t>(row.node)]) trace::name_node(text, row.node, "");
+    named[static_cast<std::size_t>(row.node)] = true;
+    trace::name_rank(text, row);
+    const double finish = run.outcome.finish[index];
+    trace::add_call(text, row, {0, finish}, {run.algorithm, machine.ranks}, 1, run.bytes);
+    add_rank(text, row, schedule.program(rank), by_rank[index], finish);
   }
-  return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
+  return text + trace::timeline_tail("");
 }
 
 } // namespace strata::tools

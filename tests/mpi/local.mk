@@ -53,6 +53,7 @@ dist_check_SCRIPTS += \
   tests/mpi/options_test \
   tests/mpi/reproducible_test \
   tests/mpi/start_test \
+  tests/mpi/timeline_test \
   tests/mpi/trouble_test \
   tests/mpi/types_test \
   tests/mpi/waits_test

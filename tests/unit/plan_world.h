@@ -27,6 +27,7 @@ struct Setting {
   Carriage carriage = Carriage::memory;
   std::size_t slice_bytes = 4096;
   std::uint32_t window = 2;
+  trace::Recorder* recorder = nullptr; ///< of all ranks; null: nothing is recorded
 
   std::string describe() const {
     return fmt::format("{}; {} ranks, carriage {}, slice {}, window {}", hierarchies::describe(hierarchy, composition),
@@ -140,6 +141,7 @@ private:
     shape.number = 7;
     shape.slice_bytes = setting_.slice_bytes;
     shape.window = setting_.window;
+    shape.recorder = setting_.recorder;
     auto plan = Plan::prepare(program, shape, {links, routes_[rank]}, Copies::copy);
     if (!plan)
       failure_ = plan.error().message;
@@ -166,7 +168,8 @@ private:
     const std::size_t patience = 4000 * plans_.size();
     for (; idle < patience && open > 0; ++idle) {
       const std::size_t rank = random_() % plans_.size();
-      if (plans_[rank]->advance()) idle = 0;
+      Plan& plan = *plans_[rank];
+      if (setting_.recorder == nullptr ? plan.advance() : plan.advance_recorded()) idle = 0;
       open = 0;
       for (std::size_t other = 0; other < plans_.size(); ++other)
         if (!done(other)) ++open;
