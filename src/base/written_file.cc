@@ -82,6 +82,11 @@ Status WrittenFile::finish() {
   return failure(file_, std::strerror(trouble_));
 }
 
+Status check_writable(const std::string& file, Existing existing) {
+  const auto begun = WrittenFile::begin(file, existing);
+  return begun ? ok() : begun.error();
+}
+
 Status write_whole(const std::string& file, std::string_view text, Existing existing) {
   auto written = WrittenFile::begin(file, existing);
   if (!written) return written.error();

@@ -37,6 +37,9 @@ private:
   int trouble_ = 0;     ///< errno of the first failure
 };
 
+/// Whether that would be refused as things stand, before there is a text; it leaves nothing behind.
+Status check_writable(const std::string& file, Existing existing);
+
 /// All of it at once.
 Status write_whole(const std::string& file, std::string_view text, Existing existing = Existing::replaced);
 

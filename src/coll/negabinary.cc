@@ -162,18 +162,22 @@ void NegabinaryButterfly::all_gather(sched::ProgramBuilder& builder, const Group
 // the even ones stand for all.
 NegabinaryButterfly::Messages NegabinaryButterfly::messages() const {
   if (ownership_ == Ownership::for_one_range) return {steps_, steps_, 2 * steps_};
-  int runs = 0;
-  for (int distance = 1; distance < ring_; ++distance)
-    if (!go_together(distance - 1, distance)) ++runs;
+  // Each is asked for by many members, of thousands in a large job.
+  std::vector<bool> joined; // by distance: with the next
+  std::vector<int> peers;   // by step: of member 0
+  for (int distance = 0; distance < ring_; ++distance)
+    joined.push_back(go_together(distance, distance + 1));
+  for (int step = 0; step < steps_; ++step)
+    peers.push_back(peer(0, step));
+  const auto runs = static_cast<int>(std::count(joined.begin(), joined.end() - 1, false));
   Messages most;
   for (int member = 0; member < ring_; member += 2) {
-    const int end = -member - 1;
-    const int scatter = runs + (go_together(end, end + 1) ? 1 : 0);
+    const int scatter = runs + (joined[static_cast<std::size_t>(ring_ - 1 - member)] ? 1 : 0);
     int gather = runs;
     for (int step = 0; step < steps_; ++step) {
-      const int end_of_peer = member + peer(0, step); // who is odd
-      const bool leaves_here = leaves_in_[static_cast<std::size_t>(modulo(end_of_peer, ring_))] == step;
-      if (leaves_here && go_together(end_of_peer, end_of_peer + 1)) ++gather;
+      const int beyond = member + peers[static_cast<std::size_t>(step)];
+      const auto end_of_peer = static_cast<std::size_t>(beyond < ring_ ? beyond : beyond - ring_); // who is odd
+      if (leaves_in_[end_of_peer] == step && joined[end_of_peer]) ++gather;
     }
     most.scatter = std::max(most.scatter, scatter);
     most.gather = std::max(most.gather, gather);

@@ -27,7 +27,14 @@ using sched::Range;
 using sched::Unit;
 
 AllReduce::AllReduce(const topo::Hierarchy& hierarchy, const Composition& composition)
-    : ranks_(hierarchy.ranks), composition_(composition) {
+    : ranks_(hierarchy.ranks), composition_(composition), regular_(topo::regular_from(hierarchy)) {
+  if (!regular_) settle_vertices(hierarchy);
+}
+
+AllReduce::AllReduce(topo::Regular hierarchy, const Composition& composition)
+    : ranks_(hierarchy.ranks), composition_(composition), regular_(std::move(hierarchy)) {}
+
+void AllReduce::settle_vertices(const topo::Hierarchy& hierarchy) {
   for (std::int32_t rank = 0; rank < ranks_; ++rank) {
     Vertex leaf;
     leaf.holdings = {{0, rank}};
@@ -98,29 +105,60 @@ void AllReduce::settle_holdings(Vertex& vertex) {
   }
 }
 
+/// From the leaf's parent to the root; vertices with one child are left out.
+std::vector<AllReduce::Stage> AllReduce::stages_of(int rank) const {
+  std::vector<Stage> stages;
+  for (std::int32_t v = parent_[static_cast<std::size_t>(rank)]; v >= 0; v = parent_[static_cast<std::size_t>(v)]) {
+    const Vertex& vertex = vertices_[static_cast<std::size_t>(v)];
+    if (vertex.children.size() == 1) continue;
+    Stage stage{static_cast<std::size_t>(vertex.level), rails_of(vertex)};
+    std::erase_if(stage.rails, [&](const Rail& rail) {
+      return std::find(rail.ranks.begin(), rail.ranks.end(), rank) == rail.ranks.end();
+    });
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+// Where all groups are alike, their ranges change hands at the same points: what a rank holds is a rail, shared with
+// those that have its place in the other groups.
+std::vector<AllReduce::Stage> AllReduce::regular_stages_of(int rank) const {
+  std::vector<Stage> stages;
+  Range range;
+  bool holds = true;
+  for (std::size_t level = 0; level < regular_->levels.size(); ++level) {
+    Stage stage{level, {}};
+    if (holds) stage.rails.push_back({range, regular_->group(rank, level)});
+    stages.push_back(std::move(stage));
+    const int place = regular_->place(rank, level);
+    if (composition_.levels[level].shape == Shape::scatter)
+      range = part_of(range, regular_->levels[level].members, place);
+    else
+      holds = holds && place == 0;
+    holds = holds && !range.empty();
+  }
+  return stages;
+}
+
 sched::Program AllReduce::program(int rank) const {
   sched::ProgramBuilder builder(rank, ranks_);
-  std::vector<std::int32_t> path; // vertices with more than one child, from the leaf's parent to the root
-  for (std::int32_t v = parent_[static_cast<std::size_t>(rank)]; v >= 0; v = parent_[static_cast<std::size_t>(v)])
-    if (vertices_[static_cast<std::size_t>(v)].children.size() > 1) path.push_back(v);
-  if (path.empty())
+  const std::vector<Stage> stages = regular_ ? regular_stages_of(rank) : stages_of(rank);
+  if (stages.empty())
     builder.copy(Range{}, sched::output, sched::input, {});
   else
-    climb(builder, 0, path, sched::input);
+    climb(builder, stages, sched::input);
   return std::move(builder).finish();
 }
 
 // One level up, all that lies above, and the same level down again.
-void AllReduce::climb(sched::ProgramBuilder& builder, std::size_t depth, const std::vector<std::int32_t>& path,
-                      sched::Place source) const {
-  const Vertex& vertex = vertices_[static_cast<std::size_t>(path[depth])];
-  const LevelPlan& plan = composition_.levels[static_cast<std::size_t>(vertex.level)];
+void AllReduce::climb(sched::ProgramBuilder& builder, std::span<const Stage> stages, sched::Place source) const {
+  const Stage& stage = stages.front();
+  const LevelPlan& plan = composition_.levels[stage.level];
   const auto along_rails = [&](const coll::Form& form, sched::Place place) {
-    for (const Rail& rail : rails_of(vertex)) {
+    for (const Rail& rail : stage.rails) {
       const auto self = std::find(rail.ranks.begin(), rail.ranks.end(), builder.rank());
-      if (self == rail.ranks.end()) continue;
       const coll::Group group{rail.ranks, static_cast<int>(self - rail.ranks.begin())};
-      form.generate(builder, group, {rail.range, place, static_cast<std::uint8_t>(vertex.level)});
+      form.generate(builder, group, {rail.range, place, static_cast<std::uint8_t>(stage.level)});
     }
   };
   if (plan.shape == Shape::exchange) {
@@ -130,7 +168,7 @@ void AllReduce::climb(sched::ProgramBuilder& builder, std::size_t depth, const s
   const bool scatter = plan.shape == Shape::scatter;
   along_rails(scatter ? plan.algorithm->reduce_scatter : plan.algorithm->reduce, source);
   // A rank that holds nothing more (not the leader) finds itself on no rail further up.
-  if (depth + 1 < path.size()) climb(builder, depth + 1, path, sched::output);
+  if (stages.size() > 1) climb(builder, stages.subspan(1), sched::output);
   along_rails(scatter ? plan.algorithm->all_gather : plan.algorithm->broadcast, sched::output);
 }
 

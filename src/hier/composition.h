@@ -5,7 +5,9 @@
 #include "base/result.h"
 #include "coll/algorithm.h"
 #include "topo/hierarchy.h"
+#include "topo/regular.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,12 +44,13 @@ std::vector<const coll::Form*> forms_of(const LevelPlan& plan);
 /// Whether every level's algorithm has the forms that its shape needs; the error names the level.
 Status check(const Composition& composition, const topo::Hierarchy& hierarchy);
 
-/// All programs of one hierarchy and composition. Building one costs O(ranks) memory for the ownership of ranges;
-/// a program is made only for the rank that asks.
+/// All programs of one hierarchy and composition; a program is made only for the rank that asks. Of a regular hierarchy
+/// nothing else is kept. Of others the ownership of ranges is: O(ranks) memory.
 class AllReduce {
 public:
   /// `hierarchy` and `composition` fit each other (see check).
   AllReduce(const topo::Hierarchy& hierarchy, const Composition& composition);
+  AllReduce(topo::Regular hierarchy, const Composition& composition);
 
   sched::Program program(int rank) const;
 
@@ -72,14 +75,22 @@ private:
     sched::Range range;
     std::vector<std::int32_t> ranks;
   };
+  /// The rails of one vertex on which a rank is.
+  struct Stage {
+    std::size_t level;
+    std::vector<Rail> rails;
+  };
 
   std::vector<Rail> rails_of(const Vertex& vertex) const;
+  void settle_vertices(const topo::Hierarchy& hierarchy);
   void settle_holdings(Vertex& vertex);
-  void climb(sched::ProgramBuilder& builder, std::size_t depth, const std::vector<std::int32_t>& path,
-             sched::Place source) const;
+  std::vector<Stage> stages_of(int rank) const;
+  std::vector<Stage> regular_stages_of(int rank) const;
+  void climb(sched::ProgramBuilder& builder, std::span<const Stage> stages, sched::Place source) const;
 
   int ranks_;
   Composition composition_;
+  std::optional<topo::Regular> regular_; ///< and no vertices
   std::vector<Vertex> vertices_;
   std::vector<std::int32_t> parent_;
 };

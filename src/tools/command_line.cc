@@ -33,4 +33,8 @@ int complain(const std::string& tool, const std::string& line, int status) {
   return status;
 }
 
+bool write_to_standard_output(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
 } // namespace strata::tools

@@ -20,4 +20,7 @@ std::optional<int> parse(CLI::App& app, const std::string& tool, int count, char
 /// Writes "TOOL: `line`" to standard error (under a launcher, rank 0 only) and gives `status` back.
 int complain(const std::string& tool, const std::string& line, int status);
 
+/// False when it could not be written.
+bool write_to_standard_output(std::string_view text);
+
 } // namespace strata::tools

@@ -8,6 +8,11 @@ int main(int count, char** arguments) {
   using namespace strata::tools;
   SimFlags flags;
   if (const auto status = parse(flags, count, arguments)) return *status;
+  if (flags.planned_rank) {
+    const auto text = planning_of(flags);
+    if (!text) return complain("strata-sim", text.error().message, 1);
+    return write_to_standard_output(*text) ? 0 : complain("strata-sim", "cannot write to standard output", 1);
+  }
   const auto rows = simulate_all(flags);
   if (!rows) return complain("strata-sim", rows.error().message, 1);
   if (!flags.trace_file.empty()) {

@@ -21,13 +21,14 @@ struct SimFlags {
   std::string mapping = "slot";
   std::vector<hier::Composition> compositions; ///< empty: all that strata would consider
   std::vector<std::uint64_t> sizes;
-  std::uint64_t slice = 0;  ///< bytes; 0: as strata would choose
-  std::uint64_t window = 0; ///< 0: as strata would choose
-  std::string trace_file;   ///< empty: none
+  std::uint64_t slice = 0;                  ///< bytes; 0: as strata would choose
+  std::uint64_t window = 0;                 ///< 0: as strata would choose
+  std::string trace_file;                   ///< empty: none
+  std::optional<std::int32_t> planned_rank; ///< nothing is simulated: this rank's way to its programs is timed
   bool as_json = false;
 };
 
-/// More ranks than this take too long to make the programs of.
+/// More ranks than this take too long to make the programs of all of them.
 inline constexpr std::int64_t most_simulated_ranks = 16384;
 /// Sizes are of vectors of float32, which no slice or range cuts.
 inline constexpr std::int64_t simulated_element_bytes = 4;
@@ -37,7 +38,8 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments);
 /// The flags for words as they stand behind their options, for parse and for tests.
 struct SimWords {
   std::vector<std::string> machine;
-  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace;
+  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan;
+  bool flat = false;
 };
 Result<SimFlags> sim_flags_from(const SimWords& words);
 
@@ -57,6 +59,7 @@ Result<std::vector<SimRow>> simulate_all(const SimFlags& flags);
 
 /// The machine as the cost model sees it, as far as it can: one kind of link for all of the network.
 tune::Situation situation_of(const sim::Machine& machine, const topo::Hierarchy& hierarchy);
+tune::Situation situation_of(const sim::Machine& machine, tune::JobShape job);
 /// Whether that is all there is to the machine.
 bool is_known_to_the_model(const sim::Machine& machine);
 
@@ -66,6 +69,10 @@ struct Bottleneck {
   double busy = 0;  ///< seconds
 };
 Bottleneck bottleneck_of(const sim::Machine& machine, const sim::Outcome& outcome);
+
+/// What one rank of a job does before its first message, for each size: it chooses, and makes its own program. Only of
+/// machines on which the ranks are dealt out regularly.
+Result<std::string> planning_of(const SimFlags& flags);
 
 std::string table_of(const SimFlags& flags, const std::vector<SimRow>& rows);
 nlohmann::json document_of(const SimFlags& flags, const std::vector<SimRow>& rows);

@@ -16,6 +16,14 @@ constexpr std::uint64_t most_slice = std::uint64_t{1} << 40, most_window = 1024;
 
 Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
 
+topo::Hierarchy flat_hierarchy_of(const sim::Machine& machine) {
+  std::vector<topo::RankFacts> facts(static_cast<std::size_t>(machine.ranks));
+  const auto nodes = sim::nodes_of(machine);
+  for (std::size_t rank = 0; rank < facts.size(); ++rank)
+    facts[rank].memory_group = nodes[rank];
+  return topo::flat_hierarchy(facts);
+}
+
 Status settle_machine(SimFlags& flags, const SimWords& words) {
   flags.machine_text = fmt::format("{}", fmt::join(words.machine, " "));
   auto line = sim::machine_line_from(flags.machine_text);
@@ -30,14 +38,20 @@ Status settle_machine(SimFlags& flags, const SimWords& words) {
           fmt::format("--ranks {} is not allowed (1 to {}, the places of MACHINE)", printable(words.ranks), places));
     line->ranks = static_cast<std::int64_t>(*ranks);
   }
-  if (line->ranks > most_simulated_ranks)
+  if (!words.plan.empty()) {
+    const auto rank = parse_number(words.plan);
+    if (!rank || *rank >= static_cast<std::uint64_t>(line->ranks))
+      return refused(fmt::format("--plan {} is not allowed (0 to {})", printable(words.plan), line->ranks - 1));
+    flags.planned_rank = static_cast<std::int32_t>(*rank);
+  } else if (line->ranks > most_simulated_ranks) {
     return refused(
         fmt::format("MACHINE has {} ranks; {} at most are simulated (see --ranks)", line->ranks, most_simulated_ranks));
+  }
   const auto mapping = sim::mapping_from(words.mapping);
   if (!mapping) return refused("--mapping " + mapping.error().message);
   flags.mapping = words.mapping;
   flags.machine = sim::machine_from(*line, *mapping);
-  flags.hierarchy = sim::hierarchy_of(flags.machine);
+  flags.hierarchy = words.flat ? flat_hierarchy_of(flags.machine) : sim::hierarchy_of(flags.machine);
   return ok();
 }
 
@@ -107,9 +121,12 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
   app.add_option("--window", words.window, "slices in flight; without, as strata would choose")->type_name("N");
   app.add_option("--mapping", words.mapping, "of ranks to places: slot (default), node, or random:SEED")
       ->type_name("HOW");
+  app.add_flag("--flat", words.flat, "run over all ranks at once, as algorithms do that do not know the machine");
   app.add_option("--ranks", words.ranks, "how many ranks; without, one for each place")->type_name("N");
   app.add_option("--trace", words.trace, "write what every core does, for Perfetto or chrome://tracing, to FILE")
       ->type_name("FILE");
+  app.add_option("--plan", words.plan, "do not simulate: say what RANK chooses and plans, and how long it takes")
+      ->type_name("RANK");
   app.add_flag("--json", as_json, "write all of it as a JSON document");
   if (const auto status = parse(app, tool, count, arguments)) return status;
   auto settled = sim_flags_from(words);

@@ -79,10 +79,14 @@ tune::Situation situation_of(const sim::Machine& machine, const topo::Hierarchy&
   const auto nodes = sim::nodes_of(machine);
   for (std::size_t rank = 0; rank < facts.size(); ++rank)
     facts[rank].memory_group = nodes[rank];
-  tune::Situation situation;
   // A core for each rank.
   const std::vector<std::uint32_t> cores(facts.size(), static_cast<std::uint32_t>(machine.ranks));
-  situation.job = tune::shape_of(hierarchy, facts, cores);
+  return situation_of(machine, tune::shape_of(hierarchy, facts, cores));
+}
+
+tune::Situation situation_of(const sim::Machine& machine, tune::JobShape job) {
+  tune::Situation situation;
+  situation.job = std::move(job);
   situation.parameters = parameters_of(machine);
   situation.native_possible = false;
   situation.wire_bytes = tune::wire_bytes_for(0);

@@ -5,6 +5,7 @@ libstrata_core_a_SOURCES += \
   src/topo/hierarchy_by_hand.cc \
   src/topo/local_facts.cc src/topo/local_facts.h \
   src/topo/racks.cc src/topo/racks.h \
+  src/topo/regular.cc src/topo/regular.h \
   src/topo/tree.cc src/topo/tree.h
 hwloc_sources += \
   src/topo/hwloc/hwloc.cc src/topo/hwloc/place.h

@@ -65,18 +65,33 @@ Parameters default_parameters() {
   return parameters;
 }
 
+JobShape shape_of(const topo::Regular& hierarchy) {
+  JobShape job;
+  job.hierarchy = topo::outline_of(hierarchy);
+  std::int32_t inside = 1; // ranks in a group of the level before
+  for (const topo::RegularLevel& level : hierarchy.levels) {
+    job.members.push_back(level.members);
+    if (level.link == topo::LinkKind::uplink) job.ranks_per_rack = inside;
+    inside *= level.members;
+    if (!topo::between_nodes(level.link)) job.ranks_per_node = inside;
+  }
+  job.nodes = hierarchy.ranks / job.ranks_per_node;
+  return job;
+}
+
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores) {
   JobShape job;
   job.hierarchy = hierarchy;
   for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
     const topo::Level& level = hierarchy.levels[l];
-    std::map<std::pair<std::int32_t, std::int32_t>, int> seen; // group, child
     std::vector<std::int32_t> children(static_cast<std::size_t>(level.groups), 0);
+    std::int32_t next = 0; // child; they are numbered by their lowest rank
     for (std::size_t r = 0; r < level.group_of.size(); ++r) {
       const std::int32_t child = l == 0 ? static_cast<std::int32_t>(r) : hierarchy.levels[l - 1].group_of[r];
-      if (seen.emplace(std::pair{level.group_of[r], child}, 1).second)
-        ++children[static_cast<std::size_t>(level.group_of[r])];
+      if (child != next) continue;
+      ++next;
+      ++children[static_cast<std::size_t>(level.group_of[r])];
     }
     job.members.push_back(*std::max_element(children.begin(), children.end()));
     if (level.link != topo::LinkKind::uplink || l == 0) continue;

@@ -9,6 +9,7 @@
 
 #include "hier/composition.h"
 #include "topo/hierarchy.h"
+#include "topo/regular.h"
 
 #include <array>
 #include <map>
@@ -46,6 +47,8 @@ struct JobShape {
                        ///< other nodes that leaves its rack
   double crowding = 1; ///< ranks per usable core where that is above one, of the worst node
 };
+/// Of a regular hierarchy, without a list of its ranks, where each has a core of its own: what choosing needs.
+JobShape shape_of(const topo::Regular& hierarchy);
 /// `memory_groups` by rank; `usable_cores` by rank.
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores);

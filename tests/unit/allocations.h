@@ -7,5 +7,7 @@
 namespace strata::allocations {
 
 std::uint64_t of_this_thread();
+/// All that it ever asked for, in bytes, freed or not.
+std::uint64_t bytes_of_this_thread();
 
 } // namespace strata::allocations

@@ -48,6 +48,7 @@ unit_tests_SOURCES += \
   tests/unit/thread_bootstrap.h \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \
+  tests/unit/topo_regular_test.cc \
   tests/unit/trace_timeline_test.cc \
   tests/unit/transport_message_test.cc \
   tests/unit/tune_choice_test.cc \
