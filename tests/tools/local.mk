@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 dist_check_SCRIPTS += \
   tests/tools/manual_test \
+  tests/tools/predictions_test \
   tests/tools/strata_info_job_test \
   tests/tools/strata_info_test \
   tests/tools/strata_perf_test \
