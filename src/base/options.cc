@@ -36,6 +36,10 @@ constexpr std::array transport_names{"shm", "ucx", "mpi", "loop"};
 constexpr std::array signals{Named<int>{"none", 0}, Named<int>{"USR1", SIGUSR1}, Named<int>{"USR2", SIGUSR2},
                              Named<int>{"WINCH", SIGWINCH}};
 
+constexpr std::array device_natives{
+    Named<DeviceNative>{"auto", DeviceNative::automatic}, Named<DeviceNative>{"stage", DeviceNative::stage},
+    Named<DeviceNative>{"pass", DeviceNative::pass}, Named<DeviceNative>{"refuse", DeviceNative::refuse}};
+
 constexpr std::string_view prefix = "STRATA_";
 
 } // namespace
@@ -76,6 +80,14 @@ std::span<const OptionRow> option_table() {
       list<&Options::transports, transport_names>("TRANSPORTS", "The transports that may be used.", Scope::agreed),
       bytes<&Options::segment, 1_MiB, 64_GiB>("SEGMENT", "Most bytes of shared memory of one process.", Scope::local),
       bytes<&Options::scratch, 1_MiB, 64_GiB>("SCRATCH", "Most bytes of private scratch of one process.", Scope::local),
+      text<&Options::device>("DEVICE", "auto, cuda, off, or emulated for tests",
+                             "Whose device memory the buffers of a call may be in.", Scope::local),
+      choice<&Options::device_native, device_natives>(
+          "DEVICE_NATIVE", "How the MPI library gets buffers in device memory; auto: as they are if it knows CUDA.",
+          Scope::local),
+      bytes<&Options::bounce, 1_MiB, 64_GiB>(
+          "BOUNCE", "Most bytes of pinned host memory that buffers in device memory pass through, of one process.",
+          Scope::local),
       number<&Options::context_calls, 1, 1000000>(
           "CONTEXT_CALLS", "The eligible call on a communicator at which strata starts to serve it.", Scope::agreed),
       flag<&Options::reproducible>(

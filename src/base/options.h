@@ -26,6 +26,14 @@ enum class Tune : std::uint8_t {
   off,    ///< the cost model with its built-in numbers: nothing that was measured counts
 };
 
+/// What becomes of buffers in device memory that a call which is the MPI library's passes to it.
+enum class DeviceNative : std::uint8_t {
+  automatic, ///< as they are to a MPI library that says it knows such memory, else as staged
+  stage,     ///< in copies in host memory
+  pass,      ///< as they are
+  refuse,    ///< not at all: the call fails
+};
+
 /// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
 struct Options {
   Mode mode = Mode::automatic;
@@ -50,6 +58,10 @@ struct Options {
   std::string trace;                                ///< the file for the timelines of all ranks; empty: none
   int dump_signal = 0;                              ///< a process that gets it says what it waits for; 0: none
   std::string module_path;                          ///< where modules are; empty: beside the library
+  std::string device = "auto";                      ///< the accelerator whose memory buffers may be in
+  std::uint64_t bounce = std::uint64_t{64} << 20;   ///< most bytes of pinned memory that device buffers pass through
+  /// How the MPI library gets such buffers.
+  DeviceNative device_native = DeviceNative::automatic;
 };
 
 enum class Scope : std::uint8_t {

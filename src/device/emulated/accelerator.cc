@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/emulated/accelerator.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace strata::device {
+
+Status Accelerator::copy(void* to, const void* from, std::size_t bytes) {
+  if (copies.fetch_add(1) >= faults.lost_after && faults.lost_after != 0)
+    return Error{ErrorKind::resource, "the emulated device is lost"};
+  const auto target = memory.reach(to, bytes);
+  if (!target) return target.error();
+  const auto source = memory.reach(from, bytes);
+  if (!source) return source.error();
+  std::memcpy(*target, *source, bytes);
+  return ok();
+}
+
+Status Accelerator::check_reach(std::int32_t device, const void* pointer, std::size_t bytes) {
+  const Memory found = memory.find(pointer);
+  if (found.kind == Kind::host)
+    return Error{ErrorKind::argument, fmt::format("a kernel cannot use host memory at {}", pointer)};
+  if (const auto reached = memory.reach(pointer, bytes); !reached) return reached.error();
+  if (found.kind != Kind::device || found.device == device) return ok();
+  const std::lock_guard lock(mutex);
+  if (peers.contains({device, found.device})) return ok();
+  return Error{ErrorKind::argument,
+               fmt::format("device {} has no access to device {}'s memory at {}", device, found.device, pointer)};
+}
+
+} // namespace strata::device

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The emulated accelerators of a process: what the driver and the program both use. One per process, as real ones.
+#pragma once
+
+#include "device/emulated/faults.h"
+#include "device/emulated/memory.h"
+#include "device/emulated/queue.h"
+
+#include <atomic>
+#include <set>
+#include <utility>
+
+namespace strata::device {
+
+struct Accelerator {
+  Faults faults;
+  std::atomic<bool> initialised{false}; ///< by the program
+  MemoryTable memory;
+  std::atomic<std::uint64_t> copies{0}; ///< that have run, for Faults::lost_after
+  std::mutex mutex;
+  std::set<std::pair<std::int32_t, std::int32_t>> peers; ///< enabled: device and peer; under the mutex
+  LateWorker worker;                                     ///< last: its thread uses the others
+
+  /// Between any memory, by the thread of the queue.
+  Status copy(void* to, const void* from, std::size_t bytes);
+  /// Whether a kernel of `device` can use the memory.
+  Status check_reach(std::int32_t device, const void* pointer, std::size_t bytes);
+};
+
+} // namespace strata::device

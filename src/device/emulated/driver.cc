@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/emulated/driver.h"
+
+#include "kernel/kernel.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace strata::device {
+namespace {
+
+Error denied(const char* what) {
+  return {ErrorKind::unsupported, fmt::format("{} is denied on the emulated device", what)};
+}
+
+class EmulatedEvent final : public Event {
+public:
+  explicit EmulatedEvent(std::shared_ptr<Accelerator> accelerator) : accelerator_(std::move(accelerator)) {}
+  Result<bool> reached() override { return accelerator_->worker.reached(place_, looks_); }
+  void put(Place place) {
+    place_ = std::move(place);
+    looks_ = 0;
+  }
+  const Place& place() const { return place_; }
+
+private:
+  std::shared_ptr<Accelerator> accelerator_;
+  Place place_;
+  std::uint32_t looks_ = 0;
+};
+
+class EmulatedStream final : public Stream {
+public:
+  EmulatedStream(std::shared_ptr<Accelerator> accelerator, std::int32_t device)
+      : accelerator_(std::move(accelerator)), device_(device), queue_(accelerator_->worker.make_queue()) {}
+  ~EmulatedStream() override { accelerator_->worker.let_go(*queue_); }
+
+  Status copy(void* to, const void* from, std::size_t bytes) override {
+    // As a driver does, which knows the allocations before it enqueues.
+    if (const auto reached = accelerator_->memory.reach(to, bytes); !reached) return reached.error();
+    if (const auto reached = accelerator_->memory.reach(from, bytes); !reached) return reached.error();
+    enqueue([accelerator = accelerator_.get(), to, from, bytes] { return accelerator->copy(to, from, bytes); });
+    return ok();
+  }
+  Status reduce(type::Element element, type::Operation operation, void* to, std::span<const void* const> from,
+                std::size_t count) override;
+  Status record(Event& event) override {
+    static_cast<EmulatedEvent&>(event).put(accelerator_->worker.end_of(queue_));
+    return ok();
+  }
+  Status wait_for(Event& event) override {
+    accelerator_->worker.add_wait(*queue_, static_cast<EmulatedEvent&>(event).place());
+    return ok();
+  }
+  Status synchronise() override { return accelerator_->worker.finish(*queue_); }
+
+private:
+  void enqueue(LateWorker::Work work) { accelerator_->worker.add(*queue_, std::move(work)); }
+
+  std::shared_ptr<Accelerator> accelerator_;
+  std::int32_t device_;
+  std::shared_ptr<LateQueue> queue_;
+};
+
+Status EmulatedStream::reduce(type::Element element, type::Operation operation, void* to,
+                              std::span<const void* const> from, std::size_t count) {
+  const kernel::ReduceFunction function = kernel::scalar().find(element, operation);
+  const std::size_t element_bytes = type::bytes_of(element), bytes = count * element_bytes;
+  if (function == nullptr || from.empty() || from.size() > most_inputs)
+    return Error{ErrorKind::argument, fmt::format("no reduction {} of {} vectors of {}", type::name_of(operation),
+                                                  from.size(), type::name_of(element))};
+  std::array<const void*, most_inputs + 1> all{};
+  std::copy(from.begin(), from.end(), all.begin());
+  all[from.size()] = to;
+  for (std::size_t i = 0; i <= from.size(); ++i) {
+    if (reinterpret_cast<std::uintptr_t>(all[i]) % element_bytes != 0)
+      return Error{ErrorKind::argument, fmt::format("{} is not aligned to {} bytes", all[i], element_bytes)};
+    if (const Status reached = accelerator_->check_reach(device_, all[i], bytes); !reached) return reached;
+  }
+  enqueue([accelerator = accelerator_.get(), function, all, inputs = from.size(), count, bytes]() -> Status {
+    std::array<const void*, most_inputs + 1> reached{};
+    for (std::size_t i = 0; i <= inputs; ++i) {
+      const auto found = accelerator->memory.reach(all[i], bytes);
+      if (!found) return found.error();
+      reached[i] = *found;
+    }
+    function(const_cast<void*>(reached[inputs]), reached.data(), inputs, count, kernel::Store::cached, nullptr);
+    return ok();
+  });
+  return ok();
+}
+
+} // namespace
+
+Status EmulatedDriver::check(std::int32_t device) const {
+  if (device >= 0 && device < accelerator_->faults.devices) return ok();
+  return Error{ErrorKind::argument,
+               fmt::format("there is no emulated device {} (0 to {})", device, accelerator_->faults.devices - 1)};
+}
+
+Result<Facts> EmulatedDriver::facts(std::int32_t device) {
+  if (const Status there = check(device); !there) return there.error();
+  return Facts{"emulated device", fmt::format("ffff:00:{:02x}.0", device), std::size_t{1} << 30};
+}
+
+Result<void*> EmulatedDriver::allocate(std::int32_t device, std::size_t bytes) {
+  if (const Status there = check(device); !there) return there.error();
+  if (accelerator_->faults.fail_allocation)
+    return Error{ErrorKind::resource, fmt::format("cannot allocate {} bytes on emulated device {}", bytes, device)};
+  const auto made = accelerator_->memory.allocate(Kind::device, device, bytes, Export::allowed);
+  if (!made) return made.error();
+  return static_cast<void*>(*made);
+}
+
+Result<void*> EmulatedDriver::allocate_pinned(std::size_t bytes) {
+  if (accelerator_->faults.fail_pinned)
+    return Error{ErrorKind::resource, fmt::format("cannot pin {} bytes for the emulated device", bytes)};
+  const auto made = accelerator_->memory.allocate(Kind::pinned, -1, bytes, Export::refused);
+  if (!made) return made.error();
+  return static_cast<void*>(*made);
+}
+
+Result<std::unique_ptr<Stream>> EmulatedDriver::make_stream(std::int32_t device) {
+  if (const Status there = check(device); !there) return there.error();
+  if (accelerator_->faults.fail_streams) return Error{ErrorKind::resource, "the emulated device has no streams left"};
+  return std::unique_ptr<Stream>(std::make_unique<EmulatedStream>(accelerator_, device));
+}
+
+Result<std::unique_ptr<Event>> EmulatedDriver::make_event(std::int32_t device) {
+  if (const Status there = check(device); !there) return there.error();
+  return std::unique_ptr<Event>(std::make_unique<EmulatedEvent>(accelerator_));
+}
+
+Status EmulatedDriver::synchronise(std::int32_t device) {
+  if (const Status there = check(device); !there) return there;
+  return accelerator_->worker.finish_all();
+}
+
+Result<std::string> EmulatedDriver::export_memory(void* memory) {
+  if (accelerator_->faults.deny_ipc) return denied("exporting memory");
+  return accelerator_->memory.export_memory(memory);
+}
+
+Result<void*> EmulatedDriver::open_exported(const std::string& exported, std::int32_t device) {
+  if (accelerator_->faults.deny_ipc) return denied("opening another process' memory");
+  if (const Status there = check(device); !there) return there.error();
+  return accelerator_->memory.open(exported, device);
+}
+
+Status EmulatedDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
+  for (const std::int32_t one : {device, peer})
+    if (const Status there = check(one); !there) return there;
+  if (device == peer) return ok();
+  if (accelerator_->faults.deny_peer) return denied("peer access");
+  const std::lock_guard lock(accelerator_->mutex);
+  accelerator_->peers.insert({device, peer});
+  return ok();
+}
+
+} // namespace strata::device

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/emulated/faults.h"
+
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+namespace strata::device {
+namespace {
+
+struct Switch {
+  const char* name;
+  bool Faults::*member;
+};
+constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
+                               {"deny-peer", &Faults::deny_peer},
+                               {"fail-allocation", &Faults::fail_allocation},
+                               {"fail-pinned", &Faults::fail_pinned},
+                               {"fail-streams", &Faults::fail_streams}};
+
+bool set(Faults& faults, std::string_view word) {
+  for (const Switch& known : switches)
+    if (word == known.name) return faults.*known.member = true;
+  const auto equals = word.find('=');
+  if (equals == std::string_view::npos) return false;
+  const auto number = parse_number(word.substr(equals + 1));
+  if (!number) return false;
+  const std::string_view name = word.substr(0, equals);
+  if (name == "devices" && *number >= 1 && *number <= 16) {
+    faults.devices = static_cast<std::int32_t>(*number);
+    return true;
+  }
+  if (name != "lost-after") return false;
+  faults.lost_after = *number;
+  return true;
+}
+
+} // namespace
+
+Result<Faults> parse_faults(const std::string& text) {
+  Faults faults;
+  if (text.empty()) return faults;
+  for (const std::string_view word : split(text, ','))
+    if (!set(faults, word))
+      return Error{ErrorKind::argument, fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
+                                                    "fail-allocation, fail-pinned, fail-streams, devices=1 to 16, "
+                                                    "lost-after=COPIES)",
+                                                    printable(word))};
+  return faults;
+}
+
+} // namespace strata::device

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is wrong with the emulated device: what follows `emulated:` in STRATA_DEVICE, such as
+// `devices=2,deny-ipc,fail-pinned`.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <string>
+
+namespace strata::device {
+
+struct Faults {
+  std::int32_t devices = 1;
+  bool deny_ipc = false;        ///< as in a container of its own
+  bool deny_peer = false;       ///< as between GPUs behind different bridges
+  bool fail_allocation = false; ///< of device memory of strata's own
+  bool fail_pinned = false;     ///< of pinned memory
+  bool fail_streams = false;
+  std::uint64_t lost_after = 0; ///< copies, after which the device is lost; 0: never
+};
+
+Result<Faults> parse_faults(const std::string& text);
+
+} // namespace strata::device

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two entries of the module emulated.so, strata's and the test program's, and the one accelerator behind both.
+#include "device/emulated/driver.h"
+#include "device/emulated/program.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+namespace strata::device {
+namespace {
+
+/// Never destroyed: the program may use its memory until it ends.
+const std::shared_ptr<Accelerator>& accelerator() {
+  static const auto& only = *new std::shared_ptr<Accelerator>(std::make_shared<Accelerator>());
+  return only;
+}
+
+void* allocate_at(Kind kind, int device, std::size_t bytes, void* at) {
+  accelerator()->initialised.store(true, std::memory_order_release);
+  const auto made = accelerator()->memory.allocate(kind, device, bytes, Export::allowed, at);
+  return made ? *made : nullptr;
+}
+
+void* allocate(emulated_kind kind, int device, std::size_t bytes) {
+  return allocate_at(static_cast<Kind>(kind), device, bytes, nullptr);
+}
+
+void* allocate_pair(int device, std::size_t first_bytes, std::size_t second_bytes) {
+  // Finds room for both. Nobody else may take it meanwhile: the program has one thread here.
+  void* const room = ::mmap(nullptr, first_bytes + second_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  ::munmap(room, first_bytes + second_bytes);
+  void* const first = allocate_at(Kind::device, device, first_bytes, room);
+  void* const second = allocate_at(Kind::device, device, second_bytes, static_cast<std::byte*>(room) + first_bytes);
+  return second != nullptr ? first : nullptr;
+}
+
+int release(emulated_kind kind, void* memory) {
+  return accelerator()->memory.free(memory, static_cast<Kind>(kind)) ? 0 : 1;
+}
+
+int copy(void* to, const void* from, std::size_t bytes) {
+  const auto target = accelerator()->memory.reach(to, bytes), source = accelerator()->memory.reach(from, bytes);
+  if (!target || !source) return 1;
+  std::memcpy(*target, *source, bytes);
+  return 0;
+}
+
+static_assert(emulated_pinned == static_cast<int>(Kind::pinned) &&
+              emulated_managed == static_cast<int>(Kind::managed) && emulated_device == static_cast<int>(Kind::device));
+
+} // namespace
+} // namespace strata::device
+
+#define STRATA_EXPORT extern "C" __attribute__((visibility("default")))
+
+STRATA_EXPORT strata::device::Driver* strata_device_v1(const strata::Options* options, const std::string* faults,
+                                                       std::string* why_not);
+STRATA_EXPORT const strata_emulated_device* strata_emulated_device_v1();
+
+strata::device::Driver* strata_device_v1(const strata::Options*, const std::string* faults, std::string* why_not) {
+  using namespace strata::device;
+  const auto parsed = parse_faults(*faults);
+  if (!parsed) {
+    *why_not = parsed.error().message;
+    return nullptr;
+  }
+  accelerator()->faults = *parsed;
+  return std::make_unique<EmulatedDriver>(accelerator()).release();
+}
+
+const strata_emulated_device* strata_emulated_device_v1() {
+  using namespace strata::device;
+  static const strata_emulated_device functions = {allocate, allocate_pair, release, copy};
+  return &functions;
+}

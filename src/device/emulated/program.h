@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a test program asks of the emulated device, as a real program would of its accelerator's library. The program
+ * opens the module emulated.so by itself and finds the function strata_emulated_device_v1 in it; that it is the same
+ * object that strata opens makes both see the same memory.
+ *
+ * Everything here is done at once and finished on return, and never waits for work of strata's. */
+#ifndef STRATA_DEVICE_EMULATED_PROGRAM_H
+#define STRATA_DEVICE_EMULATED_PROGRAM_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum emulated_kind { emulated_pinned = 1, emulated_managed = 2, emulated_device = 3 };
+
+struct strata_emulated_device {
+  /* Memory of `device`, or null. Initialises the accelerator, as the first use of a real one does. */
+  void* (*allocate)(enum emulated_kind kind, int device, size_t bytes);
+  /* Device memory of two allocations, the second right behind the first, whose bytes are a multiple of 4096. */
+  void* (*allocate_pair)(int device, size_t first_bytes, size_t second_bytes);
+  /* 0, or 1 when nothing of that kind begins there. */
+  int (*release)(enum emulated_kind kind, void* memory);
+  /* Between memory of any kinds: 0, or 1 when a range leaves its allocation. */
+  int (*copy)(void* to, const void* from, size_t bytes);
+};
+
+typedef const struct strata_emulated_device* (*strata_emulated_device_entry)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Opens the module of the accelerator that STRATA_DEVICE names.
+#pragma once
+
+#include "device/driver.h"
+
+namespace strata::device {
+
+/// The driver of this process. Without one: an error of kind unsupported, which nobody needs to hear of unless asked,
+/// or of kind argument when STRATA_DEVICE is none of what is allowed.
+Result<std::unique_ptr<Driver>> open_driver(const Options& options);
+
+} // namespace strata::device
