@@ -115,8 +115,9 @@ void strata_context_destroy(strata_context_t* context);
 /** Reduces `count` elements of all ranks into `receive` on every rank; all ranks get the same bits.
  *
  *  \param context    all ranks of it call this in the same order, with equal `count`, `element` and `operation`.
- *  \param send       `count` elements, or STRATA_IN_PLACE (or `receive` itself) to take the input from `receive`; host
- *                    memory. Some ranks may be in place and others not.
+ *  \param send       `count` elements, or STRATA_IN_PLACE (or `receive` itself) to take the input from `receive`.
+ *                    Some ranks may be in place and others not. Both may be in memory of the host or of a device, in
+ *                    any mixture over the ranks (STRATA_DEVICE in strata.7); what is in device memory must be ready.
  *  \param receive    room for `count` elements; must not overlap `send` otherwise.
  *  \param count      0 is allowed and does nothing.
  *  \param element    the kind of elements.

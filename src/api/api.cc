@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "config.h"
 
-#include <cstring>
 #include <new>
 
 #define STRATA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -17,6 +16,7 @@
 struct strata_context {
   std::unique_ptr<strata::comm::Context> links;
   std::unique_ptr<strata::comm::Bootstrap> alone; ///< kept for its release function
+  strata::comm::Device* device = nullptr;         ///< of one rank: where its buffers may be; null: the host's memory
 };
 
 namespace strata::api {
@@ -45,6 +45,7 @@ void tell_complaints(ProcessState& state) {
 Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) {
   if (bootstrap->ranks() == 1) {
     made.alone = std::move(bootstrap);
+    made.device = process_state().process.device();
     return ok();
   }
   ProcessState& state = process_state();
@@ -65,9 +66,10 @@ int run(strata_context& context, const comm::Call& call) {
     return fail(ErrorKind::resource, "no schedule could be set up for this size: a rank has no memory left for it "
                                      "(STRATA_LOG=choice tells which, STRATA_SEGMENT and STRATA_SCRATCH limit it)");
   }
-  if (call.output != call.input)
-    std::memcpy(call.output, call.input, static_cast<std::size_t>(call.elements) * type::bytes_of(call.element));
-  return STRATA_OK;
+  if (call.output == call.input) return STRATA_OK;
+  const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
+  const Status copied = comm::copy_anywhere(context.device, call.output, call.input, bytes);
+  return copied ? STRATA_OK : fail(copied.error());
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include "comm/bootstrap.h"
 #include "comm/process.h"
+#include "comm/staging.h"
 #include "comm/watch.h"
 #include "engine/plan.h"
 #include "transport/shm/parity_board.h"
@@ -23,8 +24,8 @@ namespace strata::comm {
 
 /// One checked request for an all-reduce.
 struct Call {
-  const void* input = nullptr; ///< may equal output (in place)
-  void* output = nullptr;
+  const void* input = nullptr; ///< may equal output (in place); memory of the host or of a device
+  void* output = nullptr;      ///< likewise, of the same kind or another
   std::int64_t elements = 0;
   type::Element element{};
   type::Operation operation{};
@@ -35,7 +36,7 @@ enum class Outcome : std::uint8_t {
   done,
   native,          ///< Nothing was sent: the MPI library is to do it.
   native_on_trial, ///< As native; and when it has done it, native_done() is to be called.
-  peer_lost,       ///< A peer is gone in the midst of this call or an earlier one: see Context::trouble().
+  peer_lost,       ///< A peer, or a device, is gone in this call or an earlier one: see Context::trouble().
 };
 
 class Context final : private Waiting {
@@ -204,11 +205,18 @@ private:
                          kernel::Stores stores);
   Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
   Outcome run(const Call& call, Way& way, std::size_t bytes);
-  bool run_plan(const Call& call, const Way& way);
+  bool run_plan(const Call& call, const Way& way, engine::SliceMemory* memory);
   kernel::Reducer reducer(const Call& call) const;
   const void* await(std::size_t rank, std::size_t bytes);
   const void* await_long(std::size_t rank, std::size_t bytes);
   bool is_needed_here(std::int32_t cpu, std::size_t bytes) const;
+
+  // context_device.cc
+  bool needs_staging(const Call& call, std::size_t bytes);
+  bool run_staged(const Call& call, const Way& way, std::size_t bytes);
+  bool exchange_staged(const Call& call, const Way& way, std::size_t bytes);
+  bool await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot);
+  void lose_device(const std::string& why);
 
   // context_wait.cc
   Wait wait() const override;
@@ -254,6 +262,8 @@ private:
   const engine::Plan* waiting_plan_ = nullptr; ///< while a plan runs
   std::size_t waiting_bytes_ = 0;              ///< of the exchange or call that waits
   std::map<std::string, Tally> failures_;
+  Device* device_ = nullptr;         ///< of the process; null: every buffer is in host memory
+  std::unique_ptr<Staging> staging_; ///< from the first call with a buffer in device memory
 };
 
 } // namespace strata::comm

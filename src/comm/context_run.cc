@@ -88,6 +88,11 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
 
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
+  if (device_ != nullptr && needs_staging(call, bytes)) [[unlikely]] {
+    ++way.tally.calls;
+    way.tally.bytes += bytes;
+    return run_staged(call, way, bytes) ? Outcome::done : give_up();
+  }
   const kernel::Reducer reduction = reducer(call);
   const auto elements = static_cast<std::size_t>(call.elements);
   const std::size_t most = board_->most_bytes();
@@ -104,7 +109,7 @@ Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
 }
 
 /// False when a peer is gone.
-bool Context::run_plan(const Call& call, const Way& way) {
+bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* memory) {
   engine::Plan& plan = *way.plan;
   engine::Request request;
   request.input = static_cast<const std::byte*>(call.input);
@@ -113,6 +118,7 @@ bool Context::run_plan(const Call& call, const Way& way) {
   request.reducer = reducer(call);
   request.stores = way.stores;
   request.call = calls_;
+  request.memory = memory;
   plan.submit(request);
   waiting_plan_ = &plan;
   waiting_bytes_ = static_cast<std::size_t>(call.elements) * request.reducer.element_bytes;
@@ -123,6 +129,8 @@ bool Context::run_plan(const Call& call, const Way& way) {
     if ((plan.*advance)()) {
       waiter.reset();
       watch_.moved();
+    } else if (memory != nullptr && !memory->failure().empty()) {
+      lose_device(memory->failure());
     } else {
       waiter.step(crowded);
     }
@@ -143,7 +151,9 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
   if (way.path == Path::native) return Outcome::native;
   if (way.path == Path::lost) return Outcome::peer_lost;
   const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
-  return run_plan(call, way) ? Outcome::done : give_up();
+  const bool staged = device_ != nullptr && needs_staging(call, bytes);
+  const bool done = staged ? run_staged(call, way, bytes) : run_plan(call, way, nullptr);
+  return done ? Outcome::done : give_up();
 }
 
 Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {

@@ -54,7 +54,8 @@ Context::Context(Process& process, std::unique_ptr<Bootstrap> bootstrap)
     : process_(process), recorder_(process.recorder()), bootstrap_(std::move(bootstrap)), rank_(bootstrap_->rank()),
       ranks_(bootstrap_->ranks()), options_(process.options()), key_(process.next_context_key()),
       operands_(static_cast<std::size_t>(ranks_)),
-      watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds) {}
+      watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds),
+      device_(process.device()) {}
 
 Result<std::unique_ptr<Context>> Context::create(Process& process, std::unique_ptr<Bootstrap> bootstrap) {
   std::unique_ptr<Context> context(new Context(process, std::move(bootstrap)));

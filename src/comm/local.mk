@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
-  src/comm/bootstrap.h src/comm/context.h src/comm/context_plan.cc src/comm/context_probe.cc src/comm/context_review.cc \
+  src/comm/bootstrap.h src/comm/context.h src/comm/context_device.cc src/comm/context_plan.cc \
+  src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
   src/comm/context_wait.cc \
+  src/comm/device.cc src/comm/device.h \
   src/comm/known_links.cc src/comm/known_links.h src/comm/known_table.cc src/comm/known_table.h \
   src/comm/link_flow.cc src/comm/link_flow.h \
   src/comm/process.cc src/comm/process.h \
+  src/comm/staging.cc src/comm/staging.h \
+  src/comm/tally.h \
   src/comm/transports.cc src/comm/transports.h \
   src/comm/waits.cc src/comm/waits.h src/comm/watch.cc src/comm/watch.h

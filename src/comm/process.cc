@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/module.h"
+#include "device/loader.h"
 
 #include <algorithm>
 
@@ -27,13 +28,24 @@ void Statistics::add(const Statistics& other) {
   merge(native_by_reason, other.native_by_reason);
   merge(sent_by_level, other.sent_by_level);
   merge(sent_by_transport, other.sent_by_transport);
+  merge(device_by_path, other.device_by_path);
   contexts += other.contexts;
   most_segment_bytes = std::max(most_segment_bytes, other.most_segment_bytes);
 }
 
 Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers)
     : options_(std::move(options)), backing_(backing), makers_(std::move(makers)), kernels_(load_kernels(options_)),
-      facts_(topo::local_facts(options_)), scratch_(options_.scratch) {}
+      facts_(topo::local_facts(options_)), scratch_(options_.scratch) {
+  auto driver = device::open_driver(options_);
+  if (driver)
+    use_device(std::move(*driver));
+  else
+    why_no_device_ = driver.error();
+}
+
+void Process::use_device(std::unique_ptr<device::Driver> driver) {
+  device_ = std::make_unique<Device>(std::move(driver), options_.bounce);
+}
 
 Process::~Process() {
   if (!shared_memory_) return;

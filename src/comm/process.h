@@ -3,8 +3,10 @@
 #pragma once
 
 #include "base/options.h"
+#include "comm/device.h"
 #include "comm/known_links.h"
 #include "comm/known_table.h"
+#include "comm/tally.h"
 #include "engine/scratch.h"
 #include "kernel/kernel.h"
 #include "topo/local_facts.h"
@@ -35,21 +37,13 @@ public:
   virtual bool quiescent() = 0;
 };
 
-/// Calls and bytes by what ran, collected over all contexts of the process.
-struct Tally {
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  Tally& operator+=(const Tally& other) {
-    calls += other.calls;
-    bytes += other.bytes;
-    return *this;
-  }
-};
+/// Calls and bytes, collected over all contexts of the process.
 struct Statistics {
   std::map<std::string, Tally> by_algorithm;      ///< what ran here
   std::map<std::string, Tally> native_by_reason;  ///< what was handed to the MPI library
   std::map<std::string, Tally> sent_by_level;     ///< messages and bytes that this rank sent, by level
   std::map<std::string, Tally> sent_by_transport; ///< the same by transport
+  std::map<std::string, Tally> device_by_path;    ///< calls with buffers in device memory, and what was copied for them
   std::uint64_t contexts = 0;
   std::uint64_t most_segment_bytes = 0;
   void add(const Statistics& other);
@@ -74,6 +68,12 @@ public:
   void start_recording() { recorder_ = std::make_unique<trace::Recorder>(); }
   KnownLinks& known_links() { return known_links_; }
   KnownTable& known_table() { return known_table_; }
+  /// The accelerators; null when this process can have none.
+  Device* device() { return device_.get(); }
+  /// Instead of what STRATA_DEVICE names, for contexts that are made from now on.
+  void use_device(std::unique_ptr<device::Driver> driver);
+  /// Why not; empty when there are some.
+  const Error& why_no_device() const { return why_no_device_; }
   /// What this process waits for; in its segment, if it can have one. The same at every call.
   Activity& activity();
   /// The process' rank among all ranks of the job, for whoever reads its activity.
@@ -112,6 +112,8 @@ private:
   std::unique_ptr<trace::Recorder> recorder_;
   KnownLinks known_links_;
   KnownTable known_table_;
+  Error why_no_device_;
+  std::unique_ptr<Device> device_;
   Activity activity_; ///< without a segment
   std::mutex mutex_;
   bool shared_memory_tried_ = false;

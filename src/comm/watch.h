@@ -50,6 +50,8 @@ public:
     who_ = nullptr;
   }
 
+  /// From now on no wait of this context will end.
+  void despair(std::string trouble) { trouble_ = std::move(trouble); }
   /// Why no wait of this context will end any more; empty: all is well.
   const std::string& trouble() const { return trouble_; }
   bool hopeless() const { return !trouble_.empty(); }

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "engine/scratch.h"
+#include "engine/slice_memory.h"
 #include "engine/wait.h"
 #include "kernel/kernel.h"
 #include "sched/schedule.h"
@@ -27,7 +28,8 @@ struct Request {
   std::int64_t elements = 0;
   kernel::Reducer reducer{};
   kernel::Stores stores{};
-  std::uint64_t call = 0; ///< for timelines
+  std::uint64_t call = 0;        ///< for timelines
+  SliceMemory* memory = nullptr; ///< null: the steps work on `input` and `output` themselves
 
   bool complete() const { return finished_slices == slices; }
 
@@ -79,6 +81,7 @@ public:
   /// The same in a traced job: records each step that it runs, and the time when there was none to run. (Not a question
   /// per step: the callers know from the beginning which of the two they want.)
   bool advance_recorded();
+  const PlanShape& shape() const { return shape_; }
   bool busy() const { return !requests_.empty(); }
 
   /// Progress until everything sent has left this process; true when it has.
@@ -128,11 +131,14 @@ private:
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges;           ///< by step: begin, end
     std::array<std::pair<std::int64_t, std::int64_t>, 16> sent_by_level; ///< messages, elements
   };
+  /// How far a slice is: one without SliceMemory is running from its start until it has finished.
+  enum class Stage : std::uint8_t { fetching, running, delivering, finished };
   /// One slice in flight.
   struct Slice {
     std::uint64_t number = 0; ///< over the plan's life
     Request* request = nullptr;
-    std::int64_t first_element = 0;
+    SliceMemory::Room room; ///< of its first element
+    Stage stage = Stage::finished;
     const Geometry* geometry = nullptr;
     std::uint32_t open_steps = 0;
     std::vector<std::uint32_t> waiting_for; ///< by step: dependencies not yet complete
@@ -152,7 +158,9 @@ private:
   template <Steps steps>
   bool advance_as();
   template <Steps steps>
-  bool advance_slice(Slice& slice);
+  bool advance_stage(Slice& slice);
+  template <Steps steps>
+  bool run_steps(Slice& slice);
   bool attempt(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_recorded(const BoundStep& step, std::uint32_t index, Slice& slice);
   void record_wait(std::int64_t end, std::uint64_t call);

@@ -59,10 +59,18 @@ bool Plan::start_slice(Request& request) {
   const std::int64_t first = request.started_slices * request.slice_elements;
   const Geometry* geometry_found = geometry(std::min(request.slice_elements, request.elements - first));
   if (geometry_found == nullptr) return false;
-  Slice& slice = slices_[next_slice_ % shape_.window];
+  const auto slot = static_cast<std::uint32_t>(next_slice_ % shape_.window);
+  Slice& slice = slices_[slot];
+  const auto first_byte = static_cast<std::size_t>(first) * request.reducer.element_bytes;
+  if (request.memory == nullptr)
+    slice.room = {request.input + first_byte, request.output + first_byte};
+  else if (!request.memory->begin(slot, first_byte,
+                                  static_cast<std::size_t>(geometry_found->elements) * request.reducer.element_bytes,
+                                  slice.room))
+    return false;
+  slice.stage = request.memory == nullptr ? Stage::running : Stage::fetching;
   slice.number = next_slice_++;
   slice.request = &request;
-  slice.first_element = first;
   slice.geometry = geometry_found;
   ++request.started_slices;
   slice.open_steps = static_cast<std::uint32_t>(steps_.size());
@@ -96,9 +104,9 @@ std::byte* Plan::address(sched::Place place, const Slice& slice, std::int64_t el
     const std::size_t region = (slice.number % shape_.window) * scratch_regions_ + place.region;
     return scratch_.data() + region * scratch_region_bytes_ + element * element_bytes;
   }
-  const std::int64_t offset = (slice.first_element + element) * element_bytes;
-  if (place.buffer == sched::Buffer::output) return slice.request->output + offset;
-  return const_cast<std::byte*>(slice.request->input) + offset; // steps never write input
+  const std::int64_t offset = element * element_bytes;
+  if (place.buffer == sched::Buffer::output) return slice.room.output + offset;
+  return const_cast<std::byte*>(slice.room.input) + offset; // steps never write input
 }
 
 bool Plan::start(const Port& port, const Slice& slice, const void* payload, std::size_t bytes) const {
@@ -171,8 +179,31 @@ bool Plan::attempt(const BoundStep& step, std::uint32_t index, Slice& slice) {
   return false;
 }
 
+/// Whether it came further.
 template <Plan::Steps steps>
-bool Plan::advance_slice(Slice& slice) {
+bool Plan::advance_stage(Slice& slice) {
+  SliceMemory* const memory = slice.request->memory;
+  const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
+  bool moved = false;
+  if (slice.stage == Stage::fetching) {
+    if (!memory->fetched(slot)) return false;
+    slice.stage = Stage::running;
+    moved = true;
+  }
+  if (slice.stage == Stage::running) {
+    moved |= run_steps<steps>(slice);
+    if (slice.open_steps > 0) return moved;
+    slice.stage = memory == nullptr ? Stage::finished : Stage::delivering;
+    if (memory != nullptr) memory->deliver(slot);
+    return true;
+  }
+  if (slice.stage != Stage::delivering || !memory->delivered(slot)) return moved;
+  slice.stage = Stage::finished;
+  return true;
+}
+
+template <Plan::Steps steps>
+bool Plan::run_steps(Slice& slice) {
   bool moved = false;
   for (std::size_t i = 0; i < slice.active.size();) {
     const std::uint32_t index = slice.active[i];
@@ -194,7 +225,7 @@ bool Plan::advance_slice(Slice& slice) {
 void Plan::retire() {
   while (oldest_slice_ < next_slice_) {
     Slice& slice = slices_[oldest_slice_ % shape_.window];
-    if (slice.open_steps > 0) return;
+    if (slice.stage != Stage::finished) return;
     for (auto& channel : channels_)
       if (channel) channel->finished(oldest_slice_);
     ++oldest_slice_;
@@ -208,7 +239,7 @@ bool Plan::advance_as() {
   bool moved = start_slices();
   for (std::uint64_t number = oldest_slice_; number < next_slice_; ++number) {
     Slice& slice = slices_[number % shape_.window];
-    if (slice.open_steps > 0) moved |= advance_slice<steps>(slice);
+    if (slice.stage != Stage::finished) moved |= advance_stage<steps>(slice);
   }
   if (moved) retire();
   for (auto& channel : channels_)

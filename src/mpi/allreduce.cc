@@ -2,20 +2,10 @@
 // The way of one MPI_Allreduce: to strata's context, or to the MPI library, decided alike on all ranks from what MPI
 // requires to be equal on all of them: the communicator, the count, the kind of type and the operation.
 #include "mpi/check.h"
-#include "mpi/state.h"
+#include "mpi/native.h"
 
 namespace strata::mpi {
 namespace {
-
-/// What the program passed, with the count as wide as MPI_Count.
-struct Arguments {
-  const void* send;
-  void* receive;
-  std::int64_t count;
-  MPI_Datatype datatype;
-  MPI_Op operation;
-  MPI_Comm communicator;
-};
 
 /// The call as a timeline shows it; only in a job that is traced, and of arguments that were looked at: of others the
 /// MPI library is to complain itself.
@@ -27,13 +17,10 @@ trace::RecordedCall recorded_native(State& state, const Arguments& given) {
   return {state.recorder, name, ranks, 0, static_cast<std::size_t>(std::max<std::int64_t>(given.count, 0) * bytes)};
 }
 
-int call_native(const State& state, const Arguments& given) {
-  // A count that fits an int is the same call through either entry.
-  if (given.count == static_cast<int>(given.count))
-    return state.native_allreduce(given.send, given.receive, static_cast<int>(given.count), given.datatype,
-                                  given.operation, given.communicator);
-  return state.native_allreduce_c(given.send, given.receive, given.count, given.datatype, given.operation,
-                                  given.communicator);
+int hand_over(State& state, const Arguments& given) {
+  if (state.device != nullptr && state.device->in_use()) [[unlikely]]
+    return call_native_beside_device(state, given);
+  return call_native(state, given);
 }
 
 int go_native(State& state, Reason reason, const Arguments& given) {
@@ -45,9 +32,9 @@ int go_native(State& state, Reason reason, const Arguments& given) {
     calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); // a fifth of the price
   if (state.recorder != nullptr && (reason == Reason::predicted || reason == Reason::not_yet)) [[unlikely]] {
     const auto recorded = recorded_native(state, given);
-    return call_native(state, given);
+    return hand_over(state, given);
   }
-  return call_native(state, given);
+  return hand_over(state, given);
 }
 
 /// Whether this MPI library rejects the buffers before it sends anything: then it is to say so itself. With no buffer,
@@ -75,11 +62,9 @@ int go_native_on_trial(State& state, const LastCall& known, const Arguments& giv
   return code;
 }
 
-/// A peer is gone: what it would have added is lost. Errors are the communicator's business, as the MPI library's own.
-int report_lost_peer(State& state, const comm::Context& context, MPI_Comm communicator) {
-  state.process->say_once(context.trouble());
-  PMPI_Comm_call_errhandler(communicator, MPI_ERR_OTHER);
-  return MPI_ERR_OTHER;
+/// A peer or a device is gone: what it would have added is lost.
+int report_loss(State& state, const comm::Context& context, MPI_Comm communicator) {
+  return raise_error(state, communicator, MPI_ERR_OTHER, context.trouble());
 }
 
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.
@@ -132,7 +117,7 @@ int look_up_and_run(State& state, const Arguments& given) {
   remember(state, known);
   const comm::Outcome outcome = known.context->all_reduce(call_of(known, given));
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given);
-  if (outcome == comm::Outcome::peer_lost) return report_lost_peer(state, *known.context, given.communicator);
+  if (outcome == comm::Outcome::peer_lost) return report_loss(state, *known.context, given.communicator);
   if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long
   return outcome == comm::Outcome::done ? MPI_SUCCESS : go_native(state, Reason::predicted, given);
 }
@@ -165,7 +150,7 @@ int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_
   if (outcome == comm::Outcome::done) [[likely]]
     return MPI_SUCCESS;
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(now, LastCall(last), given);
-  if (outcome == comm::Outcome::peer_lost) return report_lost_peer(now, *LastCall(last).context, given.communicator);
+  if (outcome == comm::Outcome::peer_lost) return report_loss(now, *LastCall(last).context, given.communicator);
   return go_native(now, Reason::predicted, given);
 }
 

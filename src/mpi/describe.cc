@@ -97,6 +97,7 @@ std::string describe(const comm::Statistics& statistics) {
                   {"native", tallies_of(statistics.native_by_reason, "calls")},
                   {"levels", tallies_of(statistics.sent_by_level, "messages")},
                   {"transports", tallies_of(statistics.sent_by_transport, "messages")},
+                  {"device", tallies_of(statistics.device_by_path, "calls")},
                   {"contexts", statistics.contexts},
                   {"segment_bytes", statistics.most_segment_bytes}});
 }

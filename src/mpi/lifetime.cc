@@ -2,6 +2,7 @@
 // From MPI_Init to MPI_Finalize, and the module's entry.
 #include "mpi/bootstrap.h"
 #include "mpi/dump.h"
+#include "mpi/native.h"
 #include "mpi/state.h"
 #include "mpi/timeline.h"
 #include "transport/mpi/mpi_transport.h"
@@ -102,6 +103,22 @@ void make_communicator(State& now) {
   if (ranks > 1) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
 }
 
+/// What is to become of buffers in device memory.
+void find_device(State& now) {
+  const Options& options = now.process->options();
+  now.device = now.process->device();
+  if (const Error& why = now.process->why_no_device(); !why.message.empty()) {
+    // Asked for, or wrong: else a machine without a device is nothing to tell.
+    if (why.kind == ErrorKind::argument || (options.log_choice && options.device != "auto" && options.device != "off"))
+      log_line(why.message);
+    return;
+  }
+  now.device_native = options.device_native;
+  if (options.device_native != DeviceNative::automatic) return;
+  const bool known = std::string_view(now.device->driver().name()) == "cuda" && native_knows_cuda(now);
+  now.device_native = known ? DeviceNative::pass : DeviceNative::stage;
+}
+
 } // namespace
 
 State& state() {
@@ -136,6 +153,12 @@ void after_init() {
   State& now = state();
   if (now.active.load(std::memory_order_acquire)) return;
   Options options = options_from_environment(now.complaints);
+  if (options.mode == Mode::off) { // here only to refuse what the MPI library may not reach
+    now.process = std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd,
+                                                  std::vector<comm::TransportMaker>());
+    find_device(now);
+    return;
+  }
   if (!find_all_ranks(now, options)) return;
   if (options.reproducible) options.context_calls = 1; // the MPI library's order of operands is its own
   now.check = options.check;
@@ -149,6 +172,7 @@ void after_init() {
       std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
   if (now.handshake->traced()) now.process->start_recording();
   now.recorder = now.process->recorder();
+  find_device(now);
   int rank = 0, ranks = 1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -179,6 +203,7 @@ void before_finalize() {
     now.released.clear();
   }
   stop_dumping();
+  now.device = nullptr;
   now.process.reset();
   free_communicator(now);
 }

@@ -84,8 +84,10 @@ struct State {
   std::vector<std::string> complaints;
   std::unique_ptr<Handshake> handshake; ///< until MPI_Finalize: it may hold receives
   std::unique_ptr<comm::Process> process;
-  std::atomic<const Activity*> dumped{nullptr}; ///< for the handler of STRATA_DUMP_SIGNAL
-  std::mutex mutex;                             ///< guards what follows
+  comm::Device* device = nullptr;                   ///< of the process; null: every buffer is in host memory
+  DeviceNative device_native = DeviceNative::stage; ///< not automatic: decided
+  std::atomic<const Activity*> dumped{nullptr};     ///< for the handler of STRATA_DUMP_SIGNAL
+  std::mutex mutex;                                 ///< guards what follows
   std::vector<std::unique_ptr<CommunicatorRecord>> records;
   std::vector<std::unique_ptr<CommunicatorRecord>> released; ///< their communicators are gone
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace strata::mpi {
 namespace {
@@ -43,6 +44,7 @@ comm::Statistics statistics(State& now) {
   if (now.process) {
     const std::lock_guard lock(now.process->statistics_mutex());
     sum = now.process->statistics();
+    if (comm::Device* device = now.process->device()) sum.device_by_path = device->tallies();
   }
   const std::lock_guard lock(now.mutex);
   for (const auto* records : {&now.records, &now.released})
@@ -58,12 +60,13 @@ comm::Statistics statistics(State& now) {
 }
 
 std::string statistics_table(const comm::Statistics& statistics) {
-  const std::array sections{
+  std::vector<Section> sections{
       Section{"run by strata", "calls", statistics.by_algorithm},
       Section{"passed to the MPI library", "calls", statistics.native_by_reason},
       Section{"sent by level", "messages", statistics.sent_by_level},
       Section{"sent by transport", "messages", statistics.sent_by_transport},
   };
+  if (!statistics.device_by_path.empty()) sections.push_back({"device memory", "calls", statistics.device_by_path});
   const std::size_t width = width_of(sections);
   std::string text;
   for (const Section& section : sections)

@@ -34,6 +34,7 @@ dist_check_SCRIPTS += \
 mpi_c_sources += \
   tests/mpi/check.c \
   tests/mpi/communicators.c \
+  tests/mpi/device.c \
   tests/mpi/ends.c \
   tests/mpi/kinds.c \
   tests/mpi/lasting.c \
@@ -47,6 +48,7 @@ mpi_c_sources += \
   tests/mpi/wildcard.c
 dist_check_SCRIPTS += \
   tests/mpi/check_test \
+  tests/mpi/device_test \
   tests/mpi/errors_test \
   tests/mpi/faults_test \
   tests/mpi/kinds_test \

@@ -16,7 +16,10 @@ unit_tests_SOURCES += \
   tests/unit/comm_context_life_test.cc \
   tests/unit/comm_context_test.cc \
   tests/unit/comm_context_table_test.cc \
+  tests/unit/comm_device_test.cc \
   tests/unit/context_calls.h \
+  tests/unit/device_bounce_test.cc \
+  tests/unit/device_emulated_test.cc \
   tests/unit/delaying_transport.h \
   tests/unit/edited_text.h \
   tests/unit/engine_counts_test.cc \

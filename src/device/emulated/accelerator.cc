@@ -3,19 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 namespace strata::device {
 
 Status Accelerator::copy(void* to, const void* from, std::size_t bytes) {
   if (copies.fetch_add(1) >= faults.lost_after && faults.lost_after != 0)
     return Error{ErrorKind::resource, "the emulated device is lost"};
-  const auto target = memory.reach(to, bytes);
-  if (!target) return target.error();
-  const auto source = memory.reach(from, bytes);
-  if (!source) return source.error();
-  std::memcpy(*target, *source, bytes);
-  return ok();
+  return memory.copy(to, from, bytes);
 }
 
 Status Accelerator::check_reach(std::int32_t device, const void* pointer, std::size_t bytes) {

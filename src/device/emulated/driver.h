@@ -6,7 +6,7 @@
 
 namespace strata::device {
 
-class EmulatedDriver final : public Driver {
+class EmulatedDriver : public Driver {
 public:
   explicit EmulatedDriver(std::shared_ptr<Accelerator> accelerator) : accelerator_(std::move(accelerator)) {}
 

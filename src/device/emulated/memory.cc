@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace strata::device {
 namespace {
@@ -27,8 +28,9 @@ struct Exported {
 std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 std::string reason() { return std::strerror(errno); } // NOLINT: the message is copied at once
 
+/// Leaves the addresses reserved, so that a use after the free is seen.
 void release(const Allocation& gone) {
-  ::munmap(gone.memory.base, gone.mapped_bytes);
+  (void)::mmap(gone.memory.base, gone.mapped_bytes, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (gone.alias != gone.memory.base) ::munmap(gone.alias, gone.mapped_bytes);
   if (gone.descriptor >= 0) ::close(gone.descriptor);
 }
@@ -48,14 +50,27 @@ Result<int> make_file(std::size_t bytes, std::uint64_t nonce) {
 } // namespace
 
 MemoryTable::~MemoryTable() {
-  for (const auto& [begin, allocation] : table_)
+  for (const auto& [begin, allocation] : table_) {
     release(allocation);
+    ::munmap(allocation.memory.base, allocation.mapped_bytes);
+  }
+  for (const auto& [begin, bytes] : freed_)
+    ::munmap(const_cast<std::byte*>(begin), bytes);
 }
 
 /// Maps the allocation's file and enters it. Takes the descriptor over, on failure too.
 Result<std::byte*> MemoryTable::map(Allocation made, void* at) {
   const bool is_device = made.memory.kind == Kind::device;
   constexpr int both = PROT_READ | PROT_WRITE;
+  {
+    // What was freed there gives way.
+    const std::lock_guard lock(mutex_);
+    const auto freed = freed_.find(static_cast<std::byte*>(at));
+    if (freed != freed_.end() && freed->second == made.mapped_bytes) {
+      ::munmap(at, made.mapped_bytes);
+      freed_.erase(freed);
+    }
+  }
   const int flags = MAP_SHARED | (at != nullptr ? MAP_FIXED_NOREPLACE : 0);
   void* const seen = ::mmap(at, made.mapped_bytes, is_device ? PROT_NONE : both, flags, made.descriptor, 0);
   void* const alias = is_device ? ::mmap(nullptr, made.mapped_bytes, both, MAP_SHARED, made.descriptor, 0) : seen;
@@ -99,6 +114,7 @@ Status MemoryTable::free(void* begin, Kind kind) {
   if (found == table_.end() || found->second.memory.kind != kind || !found->second.opened_from.empty())
     return Error{ErrorKind::argument, fmt::format("no allocation of that kind begins at {}", begin)};
   release(found->second);
+  freed_[found->first] = found->second.mapped_bytes;
   table_.erase(found);
   return ok();
 }
@@ -120,7 +136,24 @@ Memory MemoryTable::find(const void* pointer) const {
 
 Result<std::byte*> MemoryTable::reach(const void* pointer, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
+  return reach_locked(pointer, bytes);
+}
+
+Status MemoryTable::copy(void* to, const void* from, std::size_t bytes) const {
+  const std::lock_guard lock(mutex_); // nothing is freed meanwhile
+  const auto target = reach_locked(to, bytes), source = reach_locked(from, bytes);
+  if (!target) return target.error();
+  if (!source) return source.error();
+  std::memcpy(*target, *source, bytes);
+  return ok();
+}
+
+Result<std::byte*> MemoryTable::reach_locked(const void* pointer, std::size_t bytes) const {
   const auto found = at_or_before(pointer);
+  const auto freed = freed_.upper_bound(static_cast<const std::byte*>(pointer));
+  if (found == table_.end() && freed != freed_.begin())
+    if (const auto& [begin, length] = *std::prev(freed); pointer < begin + length)
+      return Error{ErrorKind::argument, fmt::format("the memory at {} has been freed", pointer)};
   if (found == table_.end()) return const_cast<std::byte*>(static_cast<const std::byte*>(pointer));
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - found->first);
   if (bytes > found->second.memory.bytes - offset)
@@ -180,6 +213,7 @@ Status MemoryTable::close(void* begin) {
     return Error{ErrorKind::argument, fmt::format("no memory of another process was opened at {}", begin)};
   if (--found->second.openings > 0) return ok();
   release(found->second);
+  freed_[found->first] = found->second.mapped_bytes;
   table_.erase(found);
   return ok();
 }

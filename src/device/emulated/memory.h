@@ -44,6 +44,9 @@ public:
   /// range leaves its allocation.
   Result<std::byte*> reach(const void* pointer, std::size_t bytes) const;
 
+  /// Copies between any memory; an error, and no harm, when one of the ranges has been freed.
+  Status copy(void* to, const void* from, std::size_t bytes) const;
+
   Result<std::string> export_memory(const void* begin) const;
   Result<void*> open(const std::string& exported, std::int32_t device);
   Status close(void* begin);
@@ -52,11 +55,13 @@ public:
 
 private:
   using Table = std::map<const std::byte*, Allocation>; ///< by begin
+  Result<std::byte*> reach_locked(const void* pointer, std::size_t bytes) const;
   Table::const_iterator at_or_before(const void* pointer) const;
   Result<std::byte*> map(Allocation allocation, void* at);
 
   mutable std::mutex mutex_;
   Table table_;
+  std::map<const std::byte*, std::size_t> freed_; ///< where an allocation was and none is: begin to bytes
   std::uint64_t last_buffer_ = 0;
 };
 

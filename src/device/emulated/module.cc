@@ -5,8 +5,6 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
-
 namespace strata::device {
 namespace {
 
@@ -40,12 +38,7 @@ int release(emulated_kind kind, void* memory) {
   return accelerator()->memory.free(memory, static_cast<Kind>(kind)) ? 0 : 1;
 }
 
-int copy(void* to, const void* from, std::size_t bytes) {
-  const auto target = accelerator()->memory.reach(to, bytes), source = accelerator()->memory.reach(from, bytes);
-  if (!target || !source) return 1;
-  std::memcpy(*target, *source, bytes);
-  return 0;
-}
+int copy(void* to, const void* from, std::size_t bytes) { return accelerator()->memory.copy(to, from, bytes) ? 0 : 1; }
 
 static_assert(emulated_pinned == static_cast<int>(Kind::pinned) &&
               emulated_managed == static_cast<int>(Kind::managed) && emulated_device == static_cast<int>(Kind::device));

@@ -58,9 +58,11 @@ static int asked(void) {
   return log != NULL && *log != '\0' && strcmp(log, "none") != 0;
 }
 
+/* With STRATA_DEVICE_NATIVE=refuse the module is needed all the same, to look at buffers. */
 static int switched_off(void) {
   const char* mode = secure_getenv("STRATA_MODE");
-  return mode != NULL && strcmp(mode, "off") == 0;
+  const char* device = secure_getenv("STRATA_DEVICE_NATIVE");
+  return mode != NULL && strcmp(mode, "off") == 0 && (device == NULL || strcmp(device, "refuse") != 0);
 }
 
 static void open_module(void) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls with buffers in device memory. What runs was chosen without a look at them, alike on all ranks; here this rank
+// makes its own buffers fit it.
+#include "comm/context.h"
+
+#include "base/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace strata::comm {
+namespace {
+
+/// Pieces of a call on the board that are under way at once: one is exchanged while the next is fetched, or the one
+/// before delivered.
+constexpr std::uint32_t board_slots = 2;
+
+} // namespace
+
+/// The peers cannot be told: they wait for what this rank will not send, until its process ends.
+void Context::lose_device(const std::string& why) {
+  watch_.despair(fmt::format("rank {} cannot copy a buffer from or to device memory in call {} on a communicator of {} "
+                             "ranks: {}",
+                             rank_, calls_, ranks_, why));
+}
+
+bool Context::needs_staging(const Call& call, std::size_t bytes) {
+  if (!device_->in_use()) return false;
+  if (!staging_) staging_ = std::make_unique<Staging>(*device_);
+  const auto staged = staging_->look(call.input, call.output, bytes);
+  if (staged) return *staged;
+  lose_device(staged.error().message);
+  return true;
+}
+
+/// False when a peer or the device is gone.
+bool Context::run_staged(const Call& call, const Way& way, std::size_t bytes) {
+  if (watch_.hopeless()) return false;
+  const bool board = way.path == Path::board;
+  const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
+  const Status prepared =
+      staging_->prepare(board ? board_slots : way.plan->shape().window, std::min(bytes, slice_bytes));
+  if (options_.log_choice)
+    if (const std::string why = device_->new_trouble(); !why.empty())
+      log_line(fmt::format("no pinned memory for buffers in device memory, ordinary memory serves: {}", why));
+  bool done = false;
+  if (!prepared)
+    lose_device(prepared.error().message);
+  else
+    done = board ? exchange_staged(call, way, bytes) : run_plan(call, way, staging_.get());
+  staging_->finish();
+  return done;
+}
+
+bool Context::await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot) {
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  while (!(staging_.get()->*done)(slot)) {
+    if (!staging_->failure().empty()) {
+      lose_device(staging_->failure());
+      return false;
+    }
+    waiter.step(crowding_ == engine::Crowding::crowded);
+  }
+  return true;
+}
+
+bool Context::exchange_staged(const Call& call, const Way& way, std::size_t bytes) {
+  const kernel::Reducer reduction = reducer(call);
+  const std::size_t piece = board_->most_bytes() / reduction.element_bytes * reduction.element_bytes;
+  const std::size_t pieces = (bytes + piece - 1) / piece;
+  const auto bytes_of = [&](std::size_t number) { return std::min(piece, bytes - number * piece); };
+  std::array<Staging::Room, board_slots> rooms;
+  std::array<bool, board_slots> delivering{};
+  const auto settle = [&](std::uint32_t slot) {
+    if (!delivering[slot]) return true;
+    delivering[slot] = false;
+    return await_copy(&Staging::delivered, slot);
+  };
+  std::size_t begun = 0;
+  for (std::size_t number = 0; number < pieces; ++number) {
+    const auto slot = static_cast<std::uint32_t>(number % board_slots), other = 1 - slot;
+    for (; begun < std::min(pieces, number + board_slots); ++begun) {
+      const auto next = static_cast<std::uint32_t>(begun % board_slots);
+      if (!settle(next)) return false;
+      if (staging_->begin(next, begun * piece, bytes_of(begun), rooms[next])) continue;
+      if (begun > number) break; // memory for one piece only: later
+      if (!settle(other)) return false;
+      if (!staging_->begin(next, begun * piece, bytes_of(begun), rooms[next])) {
+        lose_device(staging_->failure());
+        return false;
+      }
+    }
+    if (!await_copy(&Staging::fetched, slot)) return false;
+    Call part = call;
+    part.input = rooms[slot].input;
+    part.output = rooms[slot].output;
+    if (!exchange_on_board(part, 0, bytes_of(number) / reduction.element_bytes, reduction, way.stores)) return false;
+    staging_->deliver(slot);
+    delivering[slot] = true;
+  }
+  return settle(0) && settle(1);
+}
+
+} // namespace strata::comm

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/device.h"
+
+#include <cstring>
+
+namespace strata::comm {
+
+std::map<std::string, Tally> Device::tallies() const {
+  constexpr std::array<const char*, device_paths> names{"staged", "staged for the MPI library"};
+  std::map<std::string, Tally> rows;
+  for (std::size_t path = 0; path < device_paths; ++path)
+    if (const std::uint64_t calls = counts_[path].calls.load(std::memory_order_relaxed); calls > 0)
+      rows[names[path]] = {calls, counts_[path].bytes.load(std::memory_order_relaxed)};
+  return rows;
+}
+
+std::string Device::new_trouble() {
+  if (told_.load(std::memory_order_relaxed)) return {};
+  std::string why = bounces_.why_not();
+  if (why.empty() || told_.exchange(true)) return {};
+  return why;
+}
+
+Status copy_anywhere(Device* device, void* to, const void* from, std::size_t bytes) {
+  std::int32_t where = -1;
+  if (device != nullptr && device->in_use())
+    for (const void* pointer : {static_cast<const void*>(to), from}) {
+      const auto memory = device->driver().memory_of(pointer);
+      if (!memory) return memory.error();
+      if (memory->kind == device::Kind::device) where = memory->device;
+    }
+  if (where < 0) {
+    std::memcpy(to, from, bytes);
+    return ok();
+  }
+  const auto stream = device->driver().make_stream(where);
+  if (!stream) return stream.error();
+  if (const Status enqueued = (*stream)->copy(to, from, bytes); !enqueued) return enqueued;
+  return (*stream)->synchronise();
+}
+
+} // namespace strata::comm

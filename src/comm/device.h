@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The process' accelerators, and what strata keeps for them.
+#pragma once
+
+#include "comm/tally.h"
+#include "device/bounce_pool.h"
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace strata::comm {
+
+/// How a buffer in device memory takes part in a call.
+enum class DevicePath : std::uint8_t {
+  staged,        ///< slice by slice through the host, for strata's own schedules
+  staged_native, ///< whole, through the host, for the MPI library
+};
+inline constexpr std::size_t device_paths = 2;
+
+class Device {
+public:
+  Device(std::unique_ptr<device::Driver> opened, std::size_t most_bounce_bytes)
+      : driver_(std::move(opened)), bounces_(*driver_, most_bounce_bytes) {}
+
+  device::Driver& driver() { return *driver_; }
+  device::BouncePool& bounces() { return bounces_; }
+  /// Whether a buffer of the program can be in device memory by now.
+  bool in_use() const { return driver_->initialised(); }
+
+  void count_call(DevicePath path) { add(path, 1, 0); }
+  /// Copied between device and host.
+  void count_bytes(DevicePath path, std::size_t bytes) { add(path, 0, bytes); }
+  /// By path; none that was not taken.
+  std::map<std::string, Tally> tallies() const;
+
+  /// Once, after pinned memory was refused: why. Else empty.
+  std::string new_trouble();
+
+private:
+  struct Count {
+    std::atomic<std::uint64_t> calls{0}, bytes{0};
+  };
+  void add(DevicePath path, std::uint64_t calls, std::uint64_t bytes) {
+    Count& count = counts_[static_cast<std::size_t>(path)];
+    count.calls.fetch_add(calls, std::memory_order_relaxed);
+    count.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  std::unique_ptr<device::Driver> driver_;
+  device::BouncePool bounces_; // refers to the driver
+  std::array<Count, device_paths> counts_{};
+  std::atomic<bool> told_{false};
+};
+
+/// Copies between buffers of any kind, to the end. `device` may be null.
+Status copy_anywhere(Device* device, void* to, const void* from, std::size_t bytes);
+
+} // namespace strata::comm

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers in device memory, staged through the host: what the steps of a call read and write is a stand-in in pinned
+// memory, filled from the device and emptied to it by the slice, while other slices are under way.
+//
+//     send on the device ──copy──▶ bounce ──steps, with the peers──▶ bounce ──copy──▶ receive on the device
+//
+// One rank's affair: neither the schedule nor a peer can tell. A buffer that the host reaches is used in place, so any
+// mix of memory kinds works, also between `send` and `receive`.
+#pragma once
+
+#include "comm/process.h"
+#include "device/bounce_pool.h"
+#include "device/vector.h"
+#include "engine/slice_memory.h"
+
+#include <optional>
+
+namespace strata::comm {
+
+/// Of one context: one call at a time.
+class Staging final : public engine::SliceMemory {
+public:
+  explicit Staging(Device& device) : device_(device) {}
+  ~Staging() override;
+
+  /// Asks what memory the buffers are in. True: the call is to be staged; then prepare() follows.
+  Result<bool> look(const void* input, void* output, std::size_t bytes);
+  /// Takes memory for up to `slots` slices of `slice_bytes`; at least one.
+  Status prepare(std::uint32_t slots, std::size_t slice_bytes);
+  /// After the last slice, or after a failure.
+  void finish();
+
+  bool begin(std::uint32_t slot, std::size_t first, std::size_t bytes, Room& room) override;
+  bool fetched(std::uint32_t slot) override;
+  void deliver(std::uint32_t slot) override;
+  bool delivered(std::uint32_t slot) override;
+  const std::string& failure() const override { return failure_; }
+
+private:
+  /// One way of one device, kept for the next call: an event belongs to the device of its stream.
+  struct Lane {
+    std::int32_t device = -1;
+    std::unique_ptr<device::Stream> stream;
+    std::vector<std::unique_ptr<device::Event>> events; ///< by slot
+  };
+  using Lanes = std::vector<std::unique_ptr<Lane>>;
+  struct Slot {
+    std::size_t first = 0, bytes = 0;
+    std::size_t block = 0;
+  };
+  struct Block {
+    device::BounceBlock memory;
+    bool in_use = false;
+  };
+
+  Result<Lane*> open_lane(Lanes& lanes, std::int32_t device, std::uint32_t slots);
+  bool mark(Lane& lane, std::uint32_t slot);
+  bool passed(Lane& lane, std::uint32_t slot);
+  bool keep(const Status& status);
+
+  Device& device_;
+  device::Vector input_, output_;
+  const std::byte* input_begin_ = nullptr;
+  std::byte* output_begin_ = nullptr;
+  Lanes out_lanes_, in_lanes_; ///< from the device, and to it: both ways at once
+  Lane* out_ = nullptr;        ///< of this call; null: the host reads the input in place
+  Lane* in_ = nullptr;         ///< of this call; null: the host writes the output in place
+  std::vector<Slot> slots_;
+  std::vector<Block> blocks_;
+  std::string failure_;
+};
+
+} // namespace strata::comm

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program with buffers in the memory of the emulated device, which it opens as a real program opens its accelerator's
+// library: device MODULE [WHAT]. Every rank has kinds of memory of its own for what it sends and receives. Rank 0
+// prints how many calls were right.
+#include "../../src/device/emulated/program.h"
+
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, ranks, calls, wrong;
+static const struct strata_emulated_device* accelerator;
+static int with_device = 1; // else the same calls in host memory, for a program that has an accelerator and idles it
+
+// Memory of any kind: 0 is the host's own.
+static void* allocate(int kind, size_t bytes) {
+  if (!with_device) kind = 0;
+  return kind == 0 ? malloc(bytes) : accelerator->allocate((enum emulated_kind)kind, 0, bytes);
+}
+
+static void release(int kind, void* memory) {
+  if (kind == 0 || !with_device)
+    free(memory);
+  else if (accelerator->release((enum emulated_kind)kind, memory) != 0)
+    ++wrong;
+}
+
+// Between memory of the emulated device and the host's own.
+static void copy(void* to, const void* from, size_t bytes) {
+  if (accelerator->copy(to, from, bytes) != 0) ++wrong;
+}
+
+static int value(int of_rank, int i, int salt) { return (of_rank * 31 + i * 7 + salt) % 1000; }
+
+static void expect(const int* seen, int count, int salt, const char* what) {
+  ++calls;
+  for (int i = 0; i < count; ++i) {
+    int sum = 0;
+    for (int r = 0; r < ranks; ++r)
+      sum += value(r, i, salt);
+    if (seen[i] == sum) continue;
+    ++wrong;
+    printf("rank %d, %s, %d elements: element %d is %d instead of %d\n", rank, what, count, i, seen[i], sum);
+    return;
+  }
+}
+
+// One sum, with memory of these kinds, `offset` elements into their allocations.
+static void sum(int count, int send_kind, int receive_kind, int offset, MPI_Comm communicator) {
+  const size_t room = (size_t)(count + offset) * sizeof(int), bytes = (size_t)count * sizeof(int);
+  static int salt;
+  int* const host = malloc(bytes);
+  int* const send = allocate(send_kind, room);
+  int* const receive = allocate(receive_kind, room);
+  ++salt;
+  for (int i = 0; i < count; ++i)
+    host[i] = value(rank, i, salt);
+  copy(send + offset, host, bytes);
+  MPI_Allreduce(send + offset, receive + offset, count, MPI_INT, MPI_SUM, communicator);
+  copy(host, receive + offset, bytes);
+  expect(host, count, salt, "apart");
+  for (int i = 0; i < count; ++i)
+    host[i] = value(rank, i, salt);
+  copy(receive + offset, host, bytes);
+  MPI_Allreduce(MPI_IN_PLACE, receive + offset, count, MPI_INT, MPI_SUM, communicator);
+  copy(host, receive + offset, bytes);
+  expect(host, count, salt, "in place");
+  free(host);
+  release(send_kind, send);
+  release(receive_kind, receive);
+}
+
+static void mixtures(void) {
+  const int counts[] = {1, 5, 1000, 40000, 400000};
+  for (int c = 0; c < 5; ++c)
+    for (int mixture = 0; mixture < 16; mixture += 5) {
+      const int pick = mixture + rank * 7;
+      sum(counts[c], 3 - pick % 4, 3 - pick / 4 % 4, mixture % 2, MPI_COMM_WORLD);
+    }
+}
+
+// Both in the device's memory on all ranks.
+static void plain(void) {
+  for (int call = 0; call < 4; ++call)
+    sum(20000, emulated_device, emulated_device, 0, MPI_COMM_WORLD);
+}
+
+// A buffer in two allocations.
+static void straddle(void) {
+  enum { first = 8192, count = 5000 };
+  int* const memory = accelerator->allocate_pair(0, first, 65536);
+  int host[count];
+  for (int call = 0; call < 4; ++call) {
+    for (int i = 0; i < count; ++i)
+      host[i] = value(rank, i, call);
+    copy(memory, host, first);
+    copy((char*)memory + first, (char*)host + first, sizeof host - first);
+    MPI_Allreduce(MPI_IN_PLACE, memory, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    copy(host, memory, first);
+    copy((char*)host + first, (char*)memory + first, sizeof host - first);
+    expect(host, count, call, "in two allocations");
+  }
+}
+
+// What is the MPI library's: types and operations that strata does not serve, with gaps that are to stay.
+static void add_triples(void* in, void* into, int* count, MPI_Datatype* type) {
+  (void)type;
+  for (int i = 0; i < 3 * *count; ++i)
+    if (i % 3 != 1) ((int*)into)[i] += ((int*)in)[i];
+}
+
+static void native(void) {
+  enum { count = 200 };
+  MPI_Datatype gapped, triple;
+  MPI_Op add;
+  const int lengths[] = {1, 1};
+  const MPI_Aint places[] = {0, 2 * sizeof(int)};
+  const MPI_Datatype parts[] = {MPI_INT, MPI_INT};
+  MPI_Type_create_struct(2, lengths, places, parts, &gapped);
+  MPI_Type_create_resized(gapped, 0, 3 * sizeof(int), &triple);
+  MPI_Type_commit(&triple);
+  MPI_Op_create(add_triples, 1, &add);
+  int host[3 * count], seen[count];
+  int* const send = allocate(rank % 2 ? emulated_device : 0, sizeof host);
+  int* const receive = allocate(emulated_device, sizeof host);
+  for (int part = 0; part < 3; part += 2) {
+    for (int i = 0; i < 3 * count; ++i)
+      host[i] = i % 3 == 1 ? -7 : value(rank, i / 3, 5);
+    copy(send, host, sizeof host);
+    for (int i = 0; i < 3 * count; ++i)
+      host[i] = -8;
+    copy(receive, host, sizeof host);
+    MPI_Allreduce(send, receive, count, triple, add, MPI_COMM_WORLD);
+    copy(host, receive, sizeof host);
+    for (int i = 0; i < count; ++i)
+      seen[i] = host[3 * i + part];
+    expect(seen, count, 5, "of a derived type");
+    for (int i = 0; i < count; ++i)
+      if (host[3 * i + 1] != -8) ++wrong;
+  }
+  release(rank % 2 ? emulated_device : 0, send);
+  release(emulated_device, receive);
+  MPI_Op_free(&add);
+  MPI_Type_free(&gapped);
+  MPI_Type_free(&triple);
+  // Equal buffers: whatever the MPI library says of them, and no crash.
+  int* const same = allocate(emulated_device, sizeof host);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  (void)MPI_Allreduce(same, same, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  release(emulated_device, same);
+}
+
+// The error class of a call with errors returned.
+static void refused(void) {
+  int host[4] = {1, 2, 3, 4}, class = 0;
+  int* const memory = allocate(emulated_device, sizeof host);
+  copy(memory, host, sizeof host);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int code = MPI_Allreduce(MPI_IN_PLACE, memory, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Error_class(code, &class);
+  if (rank == 0) printf("device: refused with %s\n", class == MPI_ERR_BUFFER ? "MPI_ERR_BUFFER" : "another class");
+  release(emulated_device, memory);
+}
+
+int main(int argc, char** argv) {
+  const char* const what = argc > 2 ? argv[2] : "mixtures";
+  void* const module = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  strata_emulated_device_entry entry = NULL;
+  if (module != NULL) *(void**)&entry = dlsym(module, "strata_emulated_device_v1");
+  if (entry == NULL) {
+    fprintf(stderr, "no emulated device in %s\n", argv[1]);
+    return 2;
+  }
+  accelerator = entry();
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (strcmp(what, "host") == 0) with_device = 0;
+  if (strcmp(what, "mixtures") == 0 || strcmp(what, "host") == 0) mixtures();
+  if (strcmp(what, "plain") == 0) plain();
+  if (strcmp(what, "straddle") == 0) straddle();
+  if (strcmp(what, "native") == 0) native();
+  if (strcmp(what, "refused") == 0) refused();
+  int all_wrong = 0;
+  PMPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("device: %d calls, %d wrong\n", calls, all_wrong);
+  MPI_Finalize();
+  return all_wrong != 0;
+}
