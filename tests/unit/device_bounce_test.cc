@@ -21,11 +21,9 @@ protected:
   std::byte* allocate(Kind kind, std::size_t bytes, void* at = nullptr) {
     return *accelerator_->memory.allocate(kind, 0, bytes, Export::allowed, at);
   }
-  /// Where nothing is mapped.
+  /// Reserved addresses.
   static std::byte* room_for(std::size_t bytes) {
-    void* const room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    munmap(room, bytes);
-    return static_cast<std::byte*>(room);
+    return static_cast<std::byte*>(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   }
   std::shared_ptr<Accelerator> accelerator_ = std::make_shared<Accelerator>();
   EmulatedDriver driver_{accelerator_};

@@ -62,16 +62,7 @@ MemoryTable::~MemoryTable() {
 Result<std::byte*> MemoryTable::map(Allocation made, void* at) {
   const bool is_device = made.memory.kind == Kind::device;
   constexpr int both = PROT_READ | PROT_WRITE;
-  {
-    // What was freed there gives way.
-    const std::lock_guard lock(mutex_);
-    const auto freed = freed_.find(static_cast<std::byte*>(at));
-    if (freed != freed_.end() && freed->second == made.mapped_bytes) {
-      ::munmap(at, made.mapped_bytes);
-      freed_.erase(freed);
-    }
-  }
-  const int flags = MAP_SHARED | (at != nullptr ? MAP_FIXED_NOREPLACE : 0);
+  const int flags = MAP_SHARED | (at != nullptr ? MAP_FIXED : 0);
   void* const seen = ::mmap(at, made.mapped_bytes, is_device ? PROT_NONE : both, flags, made.descriptor, 0);
   void* const alias = is_device ? ::mmap(nullptr, made.mapped_bytes, both, MAP_SHARED, made.descriptor, 0) : seen;
   if (seen == MAP_FAILED || alias == MAP_FAILED) {
@@ -86,6 +77,7 @@ Result<std::byte*> MemoryTable::map(Allocation made, void* at) {
   const std::lock_guard lock(mutex_);
   made.memory.buffer = ++last_buffer_;
   std::byte* const begin = made.memory.base;
+  freed_.erase(begin);
   table_[begin] = std::move(made);
   return begin;
 }

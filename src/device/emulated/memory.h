@@ -34,7 +34,8 @@ public:
   MemoryTable(const MemoryTable&) = delete;
   MemoryTable& operator=(const MemoryTable&) = delete;
 
-  /// New memory, filled with garbage. `at`: the address to have, where nothing may be mapped; null: any.
+  /// New memory, filled with garbage. `at`: the address to have, where the caller has reserved room, or where memory
+  /// of that size was freed; null: any.
   Result<std::byte*> allocate(Kind kind, std::int32_t device, std::size_t bytes, Export exportable, void* at = nullptr);
   /// Errors: argument, when nothing of that kind begins there.
   Status free(void* begin, Kind kind);

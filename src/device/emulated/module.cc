@@ -25,10 +25,8 @@ void* allocate(emulated_kind kind, int device, std::size_t bytes) {
 }
 
 void* allocate_pair(int device, std::size_t first_bytes, std::size_t second_bytes) {
-  // Finds room for both. Nobody else may take it meanwhile: the program has one thread here.
   void* const room = ::mmap(nullptr, first_bytes + second_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) return nullptr;
-  ::munmap(room, first_bytes + second_bytes);
   void* const first = allocate_at(Kind::device, device, first_bytes, room);
   void* const second = allocate_at(Kind::device, device, second_bytes, static_cast<std::byte*>(room) + first_bytes);
   return second != nullptr ? first : nullptr;
