@@ -75,7 +75,7 @@ static void sum(int count, int send_kind, int receive_kind, int offset, MPI_Comm
 static void mixtures(void) {
   const int counts[] = {1, 5, 1000, 40000, 400000};
   for (int c = 0; c < 5; ++c)
-    for (int mixture = 0; mixture < 16; mixture += 5) {
+    for (int mixture = 0; mixture < 16; mixture += 3) {
       const int pick = mixture + rank * 7;
       sum(counts[c], 3 - pick % 4, 3 - pick / 4 % 4, mixture % 2, MPI_COMM_WORLD);
     }
