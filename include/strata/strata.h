@@ -28,7 +28,7 @@ enum strata_code {
   STRATA_ERR_ARG = 1,         /**< An argument is not allowed; nothing was sent. */
   STRATA_ERR_RESOURCE = 2,    /**< Memory, descriptors or a device ran out. */
   STRATA_ERR_UNSUPPORTED = 3, /**< This build or this machine cannot do it. */
-  STRATA_ERR_PEER = 4         /**< Another rank is gone, silent, or said something that does not fit. */
+  STRATA_ERR_PEER = 4         /**< Another rank or a device is gone, or a rank said what does not fit. */
 };
 
 /** Kinds of elements. */

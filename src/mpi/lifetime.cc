@@ -108,8 +108,11 @@ void find_device(State& now) {
   const Options& options = now.process->options();
   now.device = now.process->device();
   if (const Error& why = now.process->why_no_device(); !why.message.empty()) {
-    // Asked for, or wrong: else a machine without a device is nothing to tell.
-    if (why.kind == ErrorKind::argument || (options.log_choice && options.device != "auto" && options.device != "off"))
+    // Wrong, or asked for: else a machine without a device is nothing to tell.
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if ((why.kind == ErrorKind::argument && rank == 0) ||
+        (options.log_choice && options.device != "auto" && options.device != "off"))
       log_line(why.message);
     return;
   }

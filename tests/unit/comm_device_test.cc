@@ -18,12 +18,12 @@ using type::Operation;
 /// Memory of any kind for a vector.
 class KindOfMemory {
 public:
-  KindOfMemory(Accelerator& accelerator, Kind kind, std::size_t bytes, std::size_t offset)
+  KindOfMemory(Accelerator& accelerator, Kind kind, std::int32_t device, std::size_t bytes, std::size_t offset)
       : accelerator_(accelerator), kind_(kind), offset_(offset) {
     if (kind == Kind::host)
       host_.resize(bytes + offset);
     else
-      begin_ = *accelerator.memory.allocate(kind, 0, bytes + offset, device::Export::allowed);
+      begin_ = *accelerator.memory.allocate(kind, device, bytes + offset, device::Export::allowed);
   }
   ~KindOfMemory() {
     if (begin_ != nullptr) (void)accelerator_.memory.free(begin_, kind_);
@@ -54,8 +54,8 @@ std::string fault_of(Context& context, Accelerator& accelerator, const DeviceCal
   const Kind send_kind = kinds[pick % 4], receive_kind = kinds[pick / 4 % 4];
   const auto mine = vectors::contribution(test.element, test.operation, context.rank(), test.count, test.salt);
   const std::size_t offset = test.offset * type::bytes_of(test.element);
-  KindOfMemory send(accelerator, send_kind, mine.size(), offset);
-  KindOfMemory receive(accelerator, receive_kind, mine.size(), offset);
+  KindOfMemory send(accelerator, send_kind, 0, mine.size(), offset);
+  KindOfMemory receive(accelerator, receive_kind, accelerator.faults.devices - 1, mine.size(), offset);
   std::memcpy((test.place == Place::same ? receive : send).reach(mine.size()), mine.data(), mine.size());
   Call call;
   call.input = test.place == Place::same ? receive.pointer() : send.pointer();
@@ -148,6 +148,10 @@ TEST(DeviceCalls, AreRightWithLessPinnedMemoryThanTheWindowWants) {
 
 TEST(DeviceCalls, AreRightWithoutPinnedMemory) {
   EXPECT_EQ(run(ThreadJob::options_for_tests(), 2, mixtures({3, 200003}), "fail-pinned"), "");
+}
+
+TEST(DeviceCalls, AreRightBetweenTwoDevicesOfAProcess) {
+  EXPECT_EQ(run(ThreadJob::options_for_tests(), 2, mixtures({3, 50000}), "devices=2"), "");
 }
 
 TEST(DeviceCalls, CountWhatWasStaged) {
