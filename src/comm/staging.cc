@@ -67,11 +67,11 @@ Status Staging::prepare(std::uint32_t slots, std::size_t slice_bytes) {
 }
 
 void Staging::finish() {
-  // After a failure copies may still be under way.
-  if (!failure_.empty())
+  // When the call was given up, copies may still be under way.
+  if (std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.in_use; }))
     for (const Lanes* lanes : {&out_lanes_, &in_lanes_})
       for (const auto& lane : *lanes)
-        (void)lane->stream->synchronise(); // it failed already
+        (void)lane->stream->synchronise(); // nobody needs what they copy
   for (const Block& block : blocks_)
     device_.bounces().give_back(block.memory);
   blocks_.clear();
@@ -94,9 +94,9 @@ bool Staging::begin(std::uint32_t index, std::size_t first, std::size_t bytes, R
   slot.bytes = bytes;
   slot.block = static_cast<std::size_t>(free - blocks_.begin());
   std::byte* const bounce = free->memory.begin;
+  free->in_use = true;
   if (out_ != nullptr && !(keep(input_.copy_out(*out_->stream, first, bytes, bounce)) && mark(*out_, index)))
     return false;
-  free->in_use = true;
   // Input and output share the block, as they share memory in a call in place.
   room.input = out_ != nullptr ? bounce : input_begin_ + first;
   room.output = in_ != nullptr ? bounce : output_begin_ + first;
