@@ -205,12 +205,17 @@ TEST(DeviceCalls, AskOncePerBuffer) {
 }
 
 TEST(DeviceCalls, EndWhenTheDeviceIsLost) {
-  const std::vector<DeviceCall> calls(1, {{1000, Element::int32, Operation::sum, Place::same}, 1, 0, 0});
-  ThreadJob job(1);
-  DeviceJob device;
-  device.accelerator->faults.fail_streams = true;
-  device.give_devices(job);
-  EXPECT_NE(device.run(job, calls).find("cannot copy a buffer from or to device memory"), std::string::npos);
+  const std::vector<DeviceCall> calls(2, {{60000, Element::int32, Operation::sum, Place::same}, 1, 0, 0});
+  for (const char* algorithm : {"board", "direct"})
+    for (const char* faults : {"fail-streams", "lost-after=1", "lost-after=2"}) {
+      Options options = ThreadJob::options_for_tests();
+      options.algorithm = algorithm;
+      options.slice = 32768;
+      const std::string said = run(options, 1, calls, faults);
+      EXPECT_NE(said.find("rank 0 cannot copy a buffer from or to device memory in call 1 "), std::string::npos)
+          << said;
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << "the next call ends at once";
+    }
 }
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------
