@@ -7,6 +7,7 @@ unit_tests_SOURCES += \
   tests/unit/base_module_test.cc \
   tests/unit/base_options_test.cc \
   tests/unit/base_private_folder_test.cc \
+  tests/unit/base_written_file_test.cc \
   tests/unit/coll_algorithms_test.cc \
   tests/unit/coll_cost_test.cc \
   tests/unit/coll_interpreter_test.cc \
@@ -87,6 +88,6 @@ unit_tests_SOURCES += tests/unit/kernel_reduce_test.cc
 endif
 if HAVE_CLI11
 if HAVE_JSON
-unit_tests_SOURCES += tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc tests/unit/tools_written_file_test.cc
+unit_tests_SOURCES += tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
 endif
 endif

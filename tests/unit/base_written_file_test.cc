@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that tools write: whole or not at all, and not over what is to be kept.
-#include "tools/written_file.h"
+// Files that are written: whole or not at all, and not over what is to be kept.
+#include "base/written_file.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace strata::tools {
+namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,4 +63,4 @@ TEST_F(WrittenFile, IsCheckedWithoutATrace) {
 }
 
 } // namespace
-} // namespace strata::tools
+} // namespace strata
