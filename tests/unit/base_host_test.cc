@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/host.h"
+#include "new_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 /// A folder of control groups, written by hand.
 class HostTest : public testing::Test {
 protected:
-  HostTest() : mount_(fs::temp_directory_path() / ("strata-host-test-" + std::to_string(getpid()))) {}
+  HostTest() : mount_(new_folder("strata-host-test")) {}
   ~HostTest() override { fs::remove_all(mount_); }
   void put(const std::string& file, const std::string& text) {
     fs::create_directories((mount_ / file).parent_path());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/module.h"
+#include "new_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -19,8 +20,7 @@ namespace fs = std::filesystem;
 class ModuleTest : public testing::Test {
 protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("strata-module-test-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
+    folder_ = new_folder("strata-module-test");
     options_.module_path = folder_;
     link_map* map = nullptr;
     void* const library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);

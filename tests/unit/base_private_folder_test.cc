@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/private_folder.h"
+#include "new_folder.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,10 +19,7 @@ namespace fs = std::filesystem;
 
 class PrivateFolderTest : public testing::Test {
 protected:
-  PrivateFolderTest() : top_(fs::temp_directory_path() / fmt::format("strata-private-{}", getpid())) {
-    fs::create_directory(top_);
-    fs::permissions(top_, fs::perms::owner_all);
-  }
+  PrivateFolderTest() : top_(new_folder("strata-private")) {}
   ~PrivateFolderTest() override { fs::remove_all(top_); }
 
   std::string folder() const { return (top_ / "kept/strata").string(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "new_folder.h"
 #include "tune/profile_cache.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,9 +29,7 @@ Profile profile_of(Names hosts, double latency = 25e-6, const std::string& trans
 
 class ProfileCacheTest : public testing::Test {
 protected:
-  ProfileCacheTest() : top_(fs::temp_directory_path() / fmt::format("strata-profiles-{}", getpid())) {
-    fs::create_directory(top_);
-    fs::permissions(top_, fs::perms::owner_all);
+  ProfileCacheTest() : top_(new_folder("strata-profiles")) {
     folders_ = {(top_ / "user").string(), {(top_ / "site1").string(), (top_ / "site2").string()}};
   }
   ~ProfileCacheTest() override { fs::remove_all(top_); }
