@@ -22,6 +22,9 @@ bool is_digits(std::string_view text) {
   return !text.empty() && text.size() <= most_digits && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// Characters of all names of one item: a line of some letters must not fill the memory.
+constexpr std::size_t most_letters = std::size_t{8} << 20;
+
 Error too_many(std::size_t most) { return refusal(fmt::format("there are more than {} hosts", most)); }
 
 /// What stands between brackets: "1-4,7" or "08-10".
@@ -59,8 +62,13 @@ Result<std::vector<std::string>> names_of(std::string_view item, std::size_t mos
       choices = std::move(*inside);
       rest.remove_prefix(close + 1);
     }
-    length += choices.front().size();
+    length += std::max_element(choices.begin(), choices.end(), [](const std::string& one, const std::string& other) {
+                return one.size() < other.size();
+              })->size();
     if (length > longest_name) return refusal(fmt::format("'{}' is too long for a host name", printable(item)));
+    if (names.size() * choices.size() * length > most_letters)
+      return refusal(
+          fmt::format("'{}' stands for names of more than {} letters in all", printable(item), most_letters));
     std::vector<std::string> longer;
     longer.reserve(names.size() * choices.size());
     for (const std::string& name : names)

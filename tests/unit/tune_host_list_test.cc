@@ -150,6 +150,13 @@ TEST(Time, IsReadAndWrittenInUtc) {
   EXPECT_EQ(time_text(*time_from("2028-02-29T23:59:59Z")), "2028-02-29T23:59:59Z");
 }
 
+TEST(HostList, ThatWouldFillTheMemoryIsRefused) {
+  const std::string item = std::string(200, 'n') + "[1-100000]";
+  EXPECT_EQ(expanded(item).substr(expanded(item).rfind("stands")),
+            "stands for names of more than 8388608 letters in all");
+  EXPECT_EQ(expanded("n[1-262144]").substr(0, 6), "n1 n2 ") << "the most hosts, of a usual name";
+}
+
 TEST(Time, ThatIsNoneIsRefused) {
   for (const char* text :
        {"", "2026-11-21", "2026-11-21T12:00:00", "2026-11-21 12:00:00Z", "2026-13-21T12:00:00Z", "2027-02-29T12:00:00Z",
