@@ -4,6 +4,7 @@ libstrata_core_a_SOURCES += \
   src/base/formatting.cc \
   src/base/host.cc src/base/host.h \
   src/base/log.cc src/base/log.h \
+  src/base/median.h \
   src/base/module.cc src/base/module.h \
   src/base/option_rows.cc src/base/option_rows.h \
   src/base/options.cc src/base/options.h \

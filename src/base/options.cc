@@ -10,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -158,6 +159,16 @@ std::string cache_folder() {
     if (const char* folder = secure_getenv(variable); folder != nullptr && *folder == '/')
       return std::string(folder) + rest;
   return "";
+}
+
+SchedulerPlace scheduler_place() {
+  constexpr std::size_t most = 4096;
+  const auto value_of = [](const char* variable) {
+    const char* const value = secure_getenv(variable);
+    const std::size_t length = value != nullptr ? ::strnlen(value, most) : most;
+    return length < most ? std::string(value, length) : std::string();
+  };
+  return {value_of("SLURM_TOPOLOGY_ADDR"), value_of("SLURM_TOPOLOGY_ADDR_PATTERN")};
 }
 
 const char* option_origin(const OptionRow& row) {

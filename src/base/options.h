@@ -95,6 +95,16 @@ Options options_from_environment(std::vector<std::string>& complaints);
 /// Empty when neither is a full path, and in a program that runs with more rights than its user.
 std::string cache_folder();
 
+/// What a scheduler says of this node's place in its network: names of switches from the top down and the node's, and
+/// what each of them is.
+struct SchedulerPlace {
+  std::string address; ///< "s0.s4.s8.n7"
+  std::string pattern; ///< "switch.switch.switch.node"
+};
+/// Slurm's, from SLURM_TOPOLOGY_ADDR and SLURM_TOPOLOGY_ADDR_PATTERN. Empty when it says nothing or too much, and in a
+/// program that runs with more rights than its user.
+SchedulerPlace scheduler_place();
+
 /// Where a value came from, for strata-info: "default" or "environment".
 const char* option_origin(const OptionRow& row);
 

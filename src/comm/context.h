@@ -94,8 +94,14 @@ public:
 
   /// Measures the links between the nodes now, to the end. Collective; only where there are several nodes.
   Status measure_links();
-  /// On rank 0, the text of a profile of what is known of these links, measured or found; else empty.
-  const std::string& links_text() const { return links_text_; }
+  /// On rank 0, a profile of what is known of these links, measured or found; else none.
+  const KnownProfile& links() const { return links_known_; }
+  /// On rank 0, what this context has measured of each pair of nodes, last; else null.
+  const topo::LinkMatrix* matrix() const { return matrix_ ? &*matrix_ : nullptr; }
+  /// By node, the host of its first rank.
+  std::vector<std::string> host_of_node() const;
+  /// By rank, the switch that its node is at by the scheduler's word; empty: it says nothing.
+  const std::vector<std::string>& switches() const { return switches_; }
 
   Statistics statistics() const;
 
@@ -190,11 +196,14 @@ private:
   bool may_adopt_links() const;
   void prepare_probe();
   std::vector<std::int32_t> first_ranks() const;
+  bool run_probe();
   bool probe_links();
-  void conclude_probe();
-  void adopt_profile(const std::string& text);
+  bool probe_memory();
+  void conclude_links();
+  void keep_links();
+  std::vector<std::string> switch_of_node() const;
+  void adopt_profile(const KnownProfile& known);
   void adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink);
-  std::optional<tune::Profile> profile_of(const tune::Probe& probe) const;
   void decide_anew();
   static void retire(Decision& decision);
   void log_probe(const tune::Probe& probe) const;
@@ -236,7 +245,7 @@ private:
   std::vector<std::uint64_t> keys_;               ///< the peers' context keys
   std::vector<topo::RankFacts> facts_;
   std::vector<std::uint32_t> usable_cores_;
-  std::vector<std::string> hosts_, warnings_, notes_, transport_names_;
+  std::vector<std::string> hosts_, switches_, warnings_, notes_, transport_names_;
   engine::Crowding crowding_ = engine::Crowding::roomy;
 
   std::unique_ptr<transport::shm::ShmLinks> neighbours_;
@@ -246,7 +255,8 @@ private:
   std::vector<std::uint8_t> route_;
 
   tune::Situation situation_;
-  std::string links_text_;
+  KnownProfile links_known_;
+  std::optional<topo::LinkMatrix> matrix_;
   std::optional<tune::Table> table_;   ///< of ways; the same on all ranks, but for the lines of the file
   std::uint32_t racks_adopted_ = 0;    ///< how often other racks were taken over
   bool cannot_probe_ = false;          ///< a round failed

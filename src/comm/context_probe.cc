@@ -8,9 +8,9 @@
 #include "comm/context.h"
 
 #include "base/log.h"
-#include "base/quantity.h"
-#include "base/text.h"
 #include "comm/link_flow.h"
+#include "comm/memory_rates.h"
+#include "tune/probed_links.h"
 
 #include <fmt/format.h>
 
@@ -92,7 +92,8 @@ bool Context::may_adopt_links() const {
 void Context::prepare_probe() {
   if (options_.probe == 0 || !may_adopt_links() || cannot_probe_) return;
   if (situation_.job.nodes < 2 || situation_.job.nodes > most_probed_nodes) return;
-  probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, static_cast<double>(options_.probe) / 100);
+  probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, static_cast<double>(options_.probe) / 100,
+                                         topo::racks_by_name(switch_of_node()));
 }
 
 /// The first rank of each node.
@@ -105,7 +106,9 @@ std::vector<std::int32_t> Context::first_ranks() const {
   return first;
 }
 
-/// False when a pair could not exchange: then there is no probe any more.
+/// One round. False when the ranks could not exchange: then there is no probe any more.
+bool Context::run_probe() { return probe_->part() == tune::Probe::Part::links ? probe_links() : probe_memory(); }
+
 bool Context::probe_links() {
   const std::vector<std::int32_t> first = first_ranks();
   const auto node = static_cast<std::size_t>(facts_[static_cast<std::size_t>(rank_)].memory_group);
@@ -138,25 +141,58 @@ bool Context::probe_links() {
   }
   probe_->settle(by_node);
   const bool exchanged = !probe_->failed();
-  if (probe_->finished()) conclude_probe();
+  if (probe_->part() != tune::Probe::Part::links) conclude_links();
   return exchanged;
 }
 
-void Context::conclude_probe() {
-  const std::unique_ptr<tune::Probe> probe = std::move(probe_);
-  log_probe(*probe);
-  cannot_probe_ = probe->failed();
-  if (cannot_probe_) return;
-  const topo::Racks& racks = probe->racks();
+/// What cores copy and reduce: one of each node, and all at once.
+bool Context::probe_memory() {
+  const auto node = static_cast<std::size_t>(facts_[static_cast<std::size_t>(rank_)].memory_group);
+  const bool alone = probe_->part() == tune::Probe::Part::memory_alone;
+  std::vector<std::int32_t> node_of_rank;
+  for (const topo::RankFacts& fact : facts_)
+    node_of_rank.push_back(fact.memory_group);
+  const auto busy =
+      alone ? 1 : std::count(node_of_rank.begin(), node_of_rank.end(), node_of_rank[static_cast<std::size_t>(rank_)]);
+  tune::Probe::MemorySample mine;
+  if (!alone || first_ranks()[node] == rank_)
+    mine = measure_memory(process_.kernels(), process_.facts().last_level_cache / static_cast<std::uint64_t>(busy));
+  const auto all = gather(*bootstrap_, mine);
+  if (!all) {
+    probe_.reset();
+    return false;
+  }
+  probe_->settle_memory(*all, node_of_rank);
+  if (!probe_->finished()) return true;
+  if (may_adopt_links()) tune::take_rates(situation_.parameters, probe_->cache(), probe_->memory());
+  if (options_.log_choice && rank_ == 0) log_line(tune::sentence_of(probe_->cache(), probe_->memory()));
+  keep_links();
+  probe_.reset();
+  return true;
+}
+
+void Context::conclude_links() {
+  log_probe(*probe_);
+  cannot_probe_ = probe_->failed();
+  if (cannot_probe_) return probe_.reset();
+  const topo::Racks& racks = probe_->racks();
   const topo::Hierarchy& plain = situation_.plain ? situation_.plain->hierarchy : situation_.job.hierarchy;
   if (may_adopt_links())
-    adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe->latency(), racks.node_rate, racks.uplink);
+    adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe_->latency(), racks.node_rate, racks.uplink);
+  keep_links();
+}
+
+/// On rank 0, what the probe has found so far.
+void Context::keep_links() {
   if (rank_ != 0) return;
-  auto profile = profile_of(*probe);
-  links_text_ = profile ? to_text(*profile) : std::string();
+  tune::Profile profile =
+      tune::profile_of(*probe_, {host_of_node(), switch_of_node()}, link_names_.back(), std::time(nullptr));
+  const bool can_be_told = static_cast<bool>(tune::check(profile)); // names say nothing where a host has several nodes
+  links_known_ = can_be_told ? KnownProfile{to_text(profile), Origin::this_job, {}} : KnownProfile{};
+  matrix_ = probe_->matrix();
   // Communicators that share the nodes with others may have measured at the same time as these.
   const bool has_all_ranks = process_.activity().world_ranks.load() == ranks_;
-  if (profile && has_all_ranks) process_.known_links().keep(std::move(*profile), options_.profile);
+  if (can_be_told && has_all_ranks) process_.known_links().keep(std::move(profile), options_.profile);
 }
 
 Status Context::measure_links() {
@@ -164,45 +200,26 @@ Status Context::measure_links() {
   if (situation_.job.nodes > most_probed_nodes)
     return Error{ErrorKind::unsupported,
                  fmt::format("{} nodes are more than {}", situation_.job.nodes, most_probed_nodes)};
-  probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, 1);
+  probe_ = std::make_unique<tune::Probe>(situation_.job.nodes, 1, topo::racks_by_name(switch_of_node()));
   while (probe_)
-    if (!probe_links()) return Error{ErrorKind::peer, "the nodes could not exchange data"};
+    if (!run_probe()) return Error{ErrorKind::peer, "the nodes could not exchange data"};
   return ok();
 }
 
-/// Nothing where a host stands for several nodes, as containers do, or names say nothing.
-std::optional<tune::Profile> Context::profile_of(const tune::Probe& probe) const {
-  const std::vector<std::int32_t> first = first_ranks();
-  tune::Profile profile;
-  for (const std::int32_t rank : first)
-    profile.hosts.push_back(hosts_[static_cast<std::size_t>(rank)]);
-  const std::vector<std::string> host_of_node = profile.hosts;
-  std::sort(profile.hosts.begin(), profile.hosts.end());
-  if (std::adjacent_find(profile.hosts.begin(), profile.hosts.end()) != profile.hosts.end()) return std::nullopt;
-  const topo::Racks& racks = probe.racks();
-  profile.measured = std::time(nullptr);
-  profile.transport = link_names_.back();
-  profile.latency = rounded_measurement(probe.latency());
-  profile.bandwidth = rounded_measurement(racks.node_rate);
-  if (racks.racks > 1) {
-    tune::HostLevel level{"rack", {}};
-    for (std::int32_t rack = 0; rack < racks.racks; ++rack) {
-      tune::HostGroup group;
-      group.name = fmt::format("r{}", rack);
-      for (std::size_t node = 0; node < host_of_node.size(); ++node)
-        if (racks.rack_of[node] == rack) group.hosts.push_back(host_of_node[node]);
-      std::sort(group.hosts.begin(), group.hosts.end());
-      group.uplink = rounded_measurement(racks.uplink);
-      level.groups.push_back(std::move(group));
-    }
-    profile.levels.push_back(std::move(level));
-  }
-  for (const topo::SlowNode& slow : racks.slow)
-    profile.slow.push_back({host_of_node[static_cast<std::size_t>(slow.node)], rounded_measurement(slow.factor)});
-  std::sort(profile.slow.begin(), profile.slow.end(),
-            [](const tune::SlowHost& a, const tune::SlowHost& b) { return a.host < b.host; });
-  if (!tune::check(profile)) return std::nullopt;
-  return profile;
+/// By node; its first rank's.
+std::vector<std::string> Context::host_of_node() const {
+  std::vector<std::string> hosts;
+  for (const std::int32_t rank : first_ranks())
+    hosts.push_back(hosts_[static_cast<std::size_t>(rank)]);
+  return hosts;
+}
+
+/// By node, the switch that its first rank names; empty: it names none.
+std::vector<std::string> Context::switch_of_node() const {
+  std::vector<std::string> switches;
+  for (const std::int32_t rank : first_ranks())
+    switches.push_back(switches_[static_cast<std::size_t>(rank)]);
+  return switches;
 }
 
 /// What rank 0 knows of the links from before, for all ranks.
@@ -221,14 +238,15 @@ Status Context::share_profile() {
     if (!found.complaint.empty()) warnings_.push_back(found.complaint);
     notes_.insert(notes_.end(), found.notes.begin(), found.notes.end());
   }
-  const auto text = text_of_first(*bootstrap_, found.text);
+  const auto text = text_of_first(*bootstrap_, found.known.text);
   if (!text) return text.error();
-  if (!text->empty()) adopt_profile(*text);
+  found.known.text = *text;
+  if (!text->empty()) adopt_profile(found.known);
   return ok();
 }
 
-void Context::adopt_profile(const std::string& text) {
-  const auto profile = tune::profile_from(text, "profile");
+void Context::adopt_profile(const KnownProfile& known) {
+  const auto profile = tune::profile_from(known.text, "profile");
   if (!profile) {
     notes_.push_back(profile.error().message);
     return;
@@ -242,8 +260,9 @@ void Context::adopt_profile(const std::string& text) {
   for (const tune::HostLevel& level : profile->levels)
     for (const tune::HostGroup& group : level.groups)
       if (group.uplink > 0 && (uplink == 0 || group.uplink < uplink)) uplink = group.uplink;
-  if (rank_ == 0) links_text_ = text;
+  if (rank_ == 0) links_known_ = known;
   adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
+  tune::take_rates(situation_.parameters, profile->cache, profile->memory);
   probe_.reset(); // until a call takes another time than it did
 }
 
@@ -305,23 +324,7 @@ void Context::log_probe(const tune::Probe& probe) const {
     log_line(fmt::format("{} nodes: the links could not be measured", situation_.job.nodes));
     return;
   }
-  const std::vector<std::int32_t> first = first_ranks();
-  const auto host = [&](std::size_t node) { return hosts_[static_cast<std::size_t>(first[node])]; };
-  const topo::Racks& racks = probe.racks();
-  std::string line = fmt::format("{} nodes measured in {} rounds, {}: {:.4g} MB/s and {} from node to node, {:.0f}% of "
-                                 "the rate beside others",
-                                 situation_.job.nodes, probe.rounds(), format_duration(probe.spent()),
-                                 racks.node_rate / 1e6, format_duration(probe.latency()), 100 * racks.inside);
-  for (const topo::SlowNode& slow : racks.slow)
-    line += fmt::format("; {} has {:.0f}% of that", host(static_cast<std::size_t>(slow.node)), 100 * slow.factor);
-  for (std::int32_t rack = 0; racks.racks > 1 && rack < racks.racks; ++rack) {
-    if (rack == 0)
-      line += fmt::format(" in a rack, {:.0f}% across; uplinks of {:.4g} MB/s", 100 * racks.across, racks.uplink / 1e6);
-    line += fmt::format("{} rack {}:", rack == 0 ? ";" : ",", rack);
-    for (std::size_t node = 0; node < racks.rack_of.size(); ++node)
-      if (racks.rack_of[node] == rack) line += " " + host(node);
-  }
-  log_line(line);
+  log_line(tune::sentence_of(probe, {host_of_node(), switch_of_node()}));
 }
 
 } // namespace strata::comm

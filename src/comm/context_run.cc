@@ -157,7 +157,7 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
 }
 
 Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes) {
-  if (probe_ && probe_->due()) (void)probe_links();
+  if (probe_ && probe_->due()) (void)run_probe();
   if (decision.way.path != Path::undecided)
     return decision.review ? run_reviewed(call, decision, bytes) : run(call, decision.way, bytes);
   if (!decision.trial) decide(decision, bytes);

@@ -25,13 +25,14 @@ struct Context::Card {
   std::uint32_t segment_address_bytes;
   char segment_address[60];
   char host[64];
+  char network_switch[68];
   std::uint32_t options_bytes;
   char options[1020]; ///< as far as they fit
 };
 
 namespace {
 
-constexpr std::uint32_t card_version = 1;
+constexpr std::uint32_t card_version = 2;
 
 template <std::size_t n>
 void put(char (&field)[n], const std::string& text) {
@@ -84,6 +85,7 @@ Status Context::share_cards() {
   mine->usable_cores = static_cast<std::uint32_t>(process_.facts().usable_cores);
   mine->place = process_.facts().place;
   put(mine->host, host_name());
+  put(mine->network_switch, process_.facts().network_switch);
   const std::string options = agreed_text(options_);
   mine->options_bytes = static_cast<std::uint32_t>(options.size());
   put(mine->options, options);
@@ -110,6 +112,7 @@ Status Context::share_cards() {
     texts.push_back(text_of(card.options));
     keys_.push_back(card.key);
     hosts_.push_back(text_of(card.host));
+    switches_.push_back(text_of(card.network_switch));
     usable_cores_.push_back(card.usable_cores);
     facts_.push_back(card.place);
     addresses_.push_back(

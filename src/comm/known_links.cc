@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/known_links.h"
 
+#include "base/log.h"
 #include "base/options.h"
 #include "base/text_file.h"
 #include "tune/profile_cache.h"
+
+#include "config.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +20,7 @@ namespace {
 constexpr std::int64_t most_age = 7 * 24 * 3600;
 constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 
-tune::ProfileFolders folders() { return {cache_folder(), {}}; }
+tune::ProfileFolders folders() { return {cache_folder(), {STRATA_SITE_PROFILES}}; }
 
 using Found = KnownLinks::Found;
 
@@ -26,7 +29,7 @@ Found from_cache(const std::vector<std::string>& hosts, const std::string& trans
   Found result;
   result.notes = std::move(found.notes);
   if (!found.profile) return result;
-  result.text = to_text(*found.profile);
+  result.known = {to_text(*found.profile), found.of_site ? Origin::site : Origin::earlier_job, found.path};
   result.notes.push_back(fmt::format("links between {} hosts as measured before: {}", hosts.size(), found.path));
   return result;
 }
@@ -47,15 +50,32 @@ Found from_file(const std::string& source, const std::vector<std::string>& hosts
   if (profile->transport != transport)
     result.notes.push_back(
         fmt::format("{} was measured over {}, and this job uses {}", source, profile->transport, transport));
-  result.text = to_text(*profile);
+  result.known = {to_text(*profile), Origin::file, source};
   return result;
 }
 
 } // namespace
 
+const char* to_text(Origin origin) {
+  switch (origin) {
+  case Origin::none:
+    return "none";
+  case Origin::this_job:
+    return "this job";
+  case Origin::earlier_job:
+    return "an earlier job";
+  case Origin::site:
+    return "the site";
+  case Origin::file:
+    return "a file";
+  }
+  return "?";
+}
+
 KnownLinks::~KnownLinks() {
   for (const auto& [name, profile] : measured_)
-    (void)tune::store_profile(folders().of_user, profile); // a job without a home is none the worse for it
+    if (const auto stored = tune::store_profile(folders().of_user, profile); !stored && verbose_)
+      log_line("what was measured of the links is not kept: " + stored.error().message);
 }
 
 KnownLinks::Found KnownLinks::find(const std::string& source, const std::vector<std::string>& hosts,
@@ -71,7 +91,7 @@ KnownLinks::Found KnownLinks::find(const std::string& source, const std::vector<
 void KnownLinks::keep(tune::Profile profile, const std::string& source) {
   const std::string name = fmt::format("{} {}", source, tune::profile_file_name(profile.hosts, profile.transport));
   const std::lock_guard lock(mutex_);
-  found_[name] = {to_text(profile), {}, {}};
+  found_[name] = {{to_text(profile), Origin::this_job, {}}, {}, {}};
   if (source == "cache") measured_.insert_or_assign(name, std::move(profile));
 }
 

@@ -12,16 +12,28 @@
 
 namespace strata::comm {
 
+/// Where a profile is from.
+enum class Origin : std::uint8_t { none, this_job, earlier_job, site, file };
+/// "none", "this job", "an earlier job", "the site", "a file".
+const char* to_text(Origin origin);
+
+struct KnownProfile {
+  std::string text; ///< of a profile; empty: none
+  Origin origin = Origin::none;
+  std::string path; ///< of its file
+};
+
 class KnownLinks {
 public:
-  KnownLinks() = default;
+  /// `verbose`: the user wants to know why something cannot be kept.
+  explicit KnownLinks(bool verbose) : verbose_(verbose) {}
   /// Writes what was measured here to the user's folder of profiles.
   ~KnownLinks();
   KnownLinks(const KnownLinks&) = delete;
   KnownLinks& operator=(const KnownLinks&) = delete;
 
   struct Found {
-    std::string text;               ///< of a profile; empty: none
+    KnownProfile known;
     std::vector<std::string> notes; ///< for a user who asked
     std::string complaint;          ///< for the user in any case: the file that was asked for is not used
   };
@@ -31,6 +43,7 @@ public:
   void keep(tune::Profile profile, const std::string& source);
 
 private:
+  bool verbose_;
   std::mutex mutex_;
   std::map<std::string, Found> found_;            ///< by source and the name of the file for these hosts
   std::map<std::string, tune::Profile> measured_; ///< by the same name: to be written

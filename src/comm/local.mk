@@ -7,6 +7,7 @@ libstrata_core_a_SOURCES += \
   src/comm/device.cc src/comm/device.h \
   src/comm/known_links.cc src/comm/known_links.h src/comm/known_table.cc src/comm/known_table.h \
   src/comm/link_flow.cc src/comm/link_flow.h \
+  src/comm/memory_rates.cc src/comm/memory_rates.h \
   src/comm/process.cc src/comm/process.h \
   src/comm/staging.cc src/comm/staging.h \
   src/comm/tally.h \

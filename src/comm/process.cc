@@ -35,7 +35,7 @@ void Statistics::add(const Statistics& other) {
 
 Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers)
     : options_(std::move(options)), backing_(backing), makers_(std::move(makers)), kernels_(load_kernels(options_)),
-      facts_(topo::local_facts(options_)), scratch_(options_.scratch) {
+      facts_(topo::local_facts(options_)), scratch_(options_.scratch), known_links_(options_.log_choice) {
   auto driver = device::open_driver(options_);
   if (driver)
     use_device(std::move(*driver));

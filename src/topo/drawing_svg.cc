@@ -29,7 +29,7 @@ struct Box {
   Size size;
   const Branch* branch = nullptr; ///< null: a rank
   std::int32_t rank = -1;
-  std::string title;
+  std::string title, remark; ///< a line each
   std::vector<Box> inside;
   std::size_t columns = 1;
 };
@@ -58,16 +58,19 @@ void measure_grid(const Box& box, std::vector<double>& widths, std::vector<doubl
   }
 }
 
+double head_height(const Box& box) { return box.remark.empty() ? title_height : 2 * title_height; }
+
 void measure(Box& box) {
   box.columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(box.inside.size()))));
   std::vector<double> widths, heights;
   measure_grid(box, widths, heights);
-  box.size = {gap, title_height + gap};
+  box.size = {gap, head_height(box) + gap};
   for (const double width : widths)
     box.size.width += width + gap;
   for (const double height : heights)
     box.size.height += height + gap;
-  box.size.width = std::max(box.size.width, letter_width * static_cast<double>(box.title.size()) + 2 * gap);
+  const std::size_t longest = std::max(box.title.size(), box.remark.size());
+  box.size.width = std::max(box.size.width, letter_width * static_cast<double>(longest) + 2 * gap);
 }
 
 Box rank_box(std::int32_t rank, std::span<const std::string> labels) {
@@ -82,6 +85,7 @@ Box box_of(const Hierarchy& hierarchy, const Branch& branch, std::span<const std
   Box box;
   box.branch = &branch;
   box.title = printable(title_of(hierarchy, branch));
+  box.remark = printable(branch.remark);
   for (const Branch& smaller : branch.branches)
     box.inside.push_back(box_of(hierarchy, smaller, labels));
   if (branch.branches.empty())
@@ -128,9 +132,10 @@ void draw(pugi::xml_node parent, const Hierarchy& hierarchy, const Box& box, dou
   group.append_attribute("class").set_value("group");
   append_rectangle(group, x, y, box.size, colour_of(hierarchy.levels[box.branch->level].link));
   append_text(group, x + gap, y + 16, box.title);
+  if (!box.remark.empty()) append_text(group, x + gap, y + title_height + 14, box.remark);
   std::vector<double> widths, heights;
   measure_grid(box, widths, heights);
-  double below = y + title_height + gap;
+  double below = y + head_height(box) + gap;
   for (std::size_t row = 0; row < heights.size(); ++row) {
     double right = x + gap;
     for (std::size_t column = 0; column < box.columns; ++column) {
@@ -157,11 +162,12 @@ double draw_legend(pugi::xml_node parent, double y) {
 
 } // namespace
 
-std::string to_svg(const Hierarchy& hierarchy, std::span<const std::string> labels) {
+std::string to_svg(const Hierarchy& hierarchy, std::span<const std::string> labels, const Remarks& remarks,
+                   std::span<const std::string> lines) {
   Branch outermost;
   Box picture = rank_box(0, labels);
   if (!hierarchy.levels.empty()) {
-    outermost = tree_of(hierarchy, labels);
+    outermost = tree_of(hierarchy, labels, remarks);
     picture = box_of(hierarchy, outermost, labels);
   }
   pugi::xml_document document;
@@ -173,9 +179,16 @@ std::string to_svg(const Hierarchy& hierarchy, std::span<const std::string> labe
   svg.append_attribute("font-size").set_value("11");
   svg.append_child("style").text().set("rect { stroke: #777777; }");
   draw(svg, hierarchy, picture, gap, gap);
-  const double legend = draw_legend(svg, picture.size.height + 2 * gap);
-  size.set_value(fmt::format("{:.6g}", std::max(picture.size.width + 2 * gap, legend)).c_str());
-  height.set_value(fmt::format("{:.6g}", picture.size.height + 2 * gap + legend_height).c_str());
+  double width = std::max(picture.size.width + 2 * gap, draw_legend(svg, picture.size.height + 2 * gap));
+  double bottom = picture.size.height + 2 * gap + legend_height;
+  for (const std::string& line : lines) {
+    const std::string shown = printable(line);
+    append_text(svg, gap, bottom + 12, shown);
+    width = std::max(width, 2 * gap + letter_width * static_cast<double>(shown.size()));
+    bottom += title_height;
+  }
+  size.set_value(fmt::format("{:.6g}", width).c_str());
+  height.set_value(fmt::format("{:.6g}", bottom).c_str());
   std::ostringstream text;
   document.save(text, "  ");
   return text.str();

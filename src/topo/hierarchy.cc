@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::topo {
 
@@ -94,22 +95,25 @@ Hierarchy flat_hierarchy(std::span<const RankFacts> facts) {
   return hierarchy;
 }
 
+bool insert_level(Hierarchy& hierarchy, Level level, LinkKind beyond) {
+  if (hierarchy.levels.empty()) return false;
+  const Level* below = hierarchy.levels.size() > 1 ? &hierarchy.levels[hierarchy.levels.size() - 2] : nullptr;
+  const std::int32_t units = below != nullptr ? below->groups : hierarchy.ranks;
+  if (level.groups == 1 || level.groups == units || (below != nullptr && first_divided(*below, level) >= 0))
+    return false;
+  level.link = std::exchange(hierarchy.levels.back().link, beyond);
+  hierarchy.levels.insert(hierarchy.levels.end() - 1, std::move(level));
+  return true;
+}
+
 Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> facts,
                      std::span<const std::int32_t> rack_of) {
   if (hierarchy.levels.empty() || hierarchy.levels.back().link != LinkKind::network) return hierarchy;
   std::vector<std::int64_t> keys;
   for (const RankFacts& fact : facts)
     keys.push_back(rack_of[static_cast<std::size_t>(fact.memory_group)]);
-  Level racks = level_of("rack", keys);
-  racks.link = LinkKind::network;
   Hierarchy changed = hierarchy;
-  Level& outermost = changed.levels.back();
-  const Level* below = changed.levels.size() > 1 ? &changed.levels[changed.levels.size() - 2] : nullptr;
-  const std::int32_t units = below != nullptr ? below->groups : hierarchy.ranks;
-  if (racks.groups == 1 || racks.groups == units || (below != nullptr && first_divided(*below, racks) >= 0))
-    return hierarchy;
-  outermost.link = LinkKind::uplink;
-  changed.levels.insert(changed.levels.end() - 1, std::move(racks));
+  insert_level(changed, level_of("rack", keys), LinkKind::uplink);
   return changed;
 }
 

@@ -71,6 +71,10 @@ Hierarchy flat_hierarchy(std::span<const RankFacts> facts);
 /// \return an Error that names the offending part and what is allowed.
 Result<Hierarchy> hierarchy_by_hand(const std::string& text, std::span<const RankFacts> facts);
 
+/// Puts a level of groups of nodes below the outermost one, whose link it takes over; `beyond` then joins its groups.
+/// False, and nothing is changed, where it would join nothing, or everything, or divide what is one already.
+bool insert_level(Hierarchy& hierarchy, Level level, LinkKind beyond);
+
 /// The hierarchy with a level "rack" below its outermost one, whose link is then a shared uplink. `rack_of` is by
 /// memory group; racks are unions of memory groups. Unchanged where that level would join nothing, or everything.
 Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> facts,
@@ -79,11 +83,15 @@ Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> fact
 /// Checks the invariants above; the error says which is broken.
 Status check(const Hierarchy& hierarchy);
 
+/// What is to be said of each group, by level and number; no levels: nothing.
+using Remarks = std::vector<std::vector<std::string>>;
+
 /// The tree as indented text. `labels` (by rank; may be empty) are shown at the ranks, e.g. host names, or once at the
 /// largest group whose ranks all have the same:
 ///   cluster (network): ranks 0-5
 ///     node 0 (shared memory): ranks 0-3 [n1]
 ///     node 1 (shared memory): ranks 4,5 [n2]
-std::string to_text(const Hierarchy& hierarchy, std::span<const std::string> labels);
+/// A group's remark stands at the end of its line, after a dash.
+std::string to_text(const Hierarchy& hierarchy, std::span<const std::string> labels, const Remarks& remarks = {});
 
 } // namespace strata::topo

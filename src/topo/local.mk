@@ -3,7 +3,9 @@ libstrata_core_a_SOURCES += \
   src/topo/groups.cc src/topo/groups.h \
   src/topo/hierarchy.cc src/topo/hierarchy.h \
   src/topo/hierarchy_by_hand.cc \
+  src/topo/link_matrix.cc src/topo/link_matrix.h \
   src/topo/local_facts.cc src/topo/local_facts.h \
+  src/topo/outliers.cc src/topo/outliers.h \
   src/topo/racks.cc src/topo/racks.h \
   src/topo/regular.cc src/topo/regular.h \
   src/topo/tree.cc src/topo/tree.h

@@ -3,10 +3,28 @@
 
 #include "base/host.h"
 #include "base/module.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace strata::topo {
+
+std::string innermost_switch(const SchedulerPlace& place) {
+  constexpr std::size_t longest = 64;
+  const std::vector<std::string_view> kinds = split(place.pattern, '.'), names = split(place.address, '.');
+  // A node's own name may have dots; those of switches are known by their places before it.
+  if (kinds.size() < 2 || names.size() < kinds.size() || kinds.back() != "node") return "";
+  if (!std::all_of(kinds.begin(), kinds.end() - 1, [](std::string_view kind) { return kind == "switch"; })) return "";
+  const std::string_view name = names[kinds.size() - 2];
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '+';
+  };
+  if (name.empty() || name.size() > longest || !std::all_of(name.begin(), name.end(), is_allowed)) return "";
+  return std::string(name);
+}
 
 LocalFacts local_facts(const Options& options) {
   LocalFacts facts;
@@ -15,6 +33,7 @@ LocalFacts local_facts(const Options& options) {
   else
     reinterpret_cast<TopologyEntry> (*entry)(&facts);
   facts.usable_cores = usable_cores();
+  facts.network_switch = innermost_switch(scheduler_place());
   if (facts.machine.empty())
     facts.machine = fmt::format("{} usable core{}", facts.usable_cores, facts.usable_cores == 1 ? "" : "s");
   return facts;

@@ -12,6 +12,7 @@ struct LocalFacts {
   RankFacts place;
   std::uint64_t usable_cores = 1;     ///< hardware threads: the affinity mask or the cgroup's quota, whichever is less
   std::uint64_t last_level_cache = 0; ///< bytes of the largest cache above this process' cores; 0 unknown
+  std::string network_switch;         ///< that this node is at by the scheduler's word; empty: it says nothing
   std::string machine;                ///< one line: "1 package, 2 cores, 32 MiB L3"
   std::string trouble;                ///< why hwloc could not be asked; empty when it was
 };
@@ -19,6 +20,10 @@ struct LocalFacts {
 /// Asks the module hwloc.so. Without it only usable_cores is known, and `trouble` says why. Takes some milliseconds:
 /// ask once.
 LocalFacts local_facts(const Options& options);
+
+/// The innermost switch of a scheduler's words: "s8" of "s0.s4.s8.n7" with "switch.switch.switch.node". Empty when the
+/// two do not fit, there is no switch, or the name has more than letters, digits and any of "-_+", or over 64 of them.
+std::string innermost_switch(const SchedulerPlace& place);
 
 /// The entry of the module: fills in all but usable_cores. False when hwloc cannot load the machine; then `trouble`
 /// says why.

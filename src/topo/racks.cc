@@ -15,6 +15,8 @@
 // that decides whether they are one.
 #include "topo/racks.h"
 
+#include "base/median.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -27,38 +29,13 @@ constexpr double together = 0.75;
 /// Racks are believed when pairs across reach at most this part of what pairs inside do.
 constexpr double clearly_apart = 0.8;
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-/// The most that each node has sent and received.
-struct Best {
-  std::vector<double> sent, received;
-
-  Best(std::int32_t nodes, std::span<const TransferRate> rates)
-      : sent(static_cast<std::size_t>(nodes), 0), received(sent) {
-    for (const TransferRate& rate : rates) {
-      double& out = sent[static_cast<std::size_t>(rate.from)];
-      double& in = received[static_cast<std::size_t>(rate.to)];
-      out = std::max(out, rate.bytes_per_second);
-      in = std::max(in, rate.bytes_per_second);
-    }
-  }
-  double of_pair(const TransferRate& rate) const {
-    return std::min(sent[static_cast<std::size_t>(rate.from)], received[static_cast<std::size_t>(rate.to)]);
-  }
-};
-
 /// How close two nodes came to their best: the mean of the lower half of what was seen, both ways.
 struct Pair {
   std::int32_t a, b;
   double relative_rate;
 };
 
-std::vector<Pair> pairs_of(std::span<const TransferRate> rates, const Best& best) {
+std::vector<Pair> pairs_of(std::span<const TransferRate> rates, const BestRates& best) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> seen;
   for (const TransferRate& rate : rates)
     if (const double most = best.of_pair(rate); most > 0)
@@ -175,7 +152,49 @@ double uplink_of(const Racks& racks, std::span<const TransferRate> rates) {
   return median(std::move(crowded));
 }
 
+/// Racks numbered by their lowest node.
+struct Numbered {
+  std::vector<std::int32_t> rack_of;
+  std::vector<int> sizes;
+  bool are_racks() const {
+    return std::count_if(sizes.begin(), sizes.end(), [](int size) { return size > 1; }) >= 2;
+  }
+};
+
+template <typename Key>
+Numbered numbered_racks(std::span<const Key> keys) {
+  std::map<Key, std::int32_t> number;
+  Numbered racks;
+  for (const Key& key : keys) {
+    const auto [known, is_new] = number.emplace(key, static_cast<std::int32_t>(number.size()));
+    if (is_new) racks.sizes.push_back(0);
+    racks.rack_of.push_back(known->second);
+    ++racks.sizes[static_cast<std::size_t>(known->second)];
+  }
+  return racks;
+}
+
 } // namespace
+
+std::vector<std::int32_t> racks_by_name(std::span<const std::string> switch_of_node) {
+  if (std::find(switch_of_node.begin(), switch_of_node.end(), std::string()) != switch_of_node.end()) return {};
+  Numbered racks = numbered_racks(switch_of_node);
+  return racks.are_racks() ? std::move(racks.rack_of) : std::vector<std::int32_t>();
+}
+
+BestRates::BestRates(std::int32_t nodes, std::span<const TransferRate> rates)
+    : sent(static_cast<std::size_t>(nodes), 0), received(sent) {
+  for (const TransferRate& rate : rates) {
+    double& out = sent[static_cast<std::size_t>(rate.from)];
+    double& in = received[static_cast<std::size_t>(rate.to)];
+    out = std::max(out, rate.bytes_per_second);
+    in = std::max(in, rate.bytes_per_second);
+  }
+}
+
+double BestRates::of_pair(const TransferRate& rate) const {
+  return std::min(sent[static_cast<std::size_t>(rate.from)], received[static_cast<std::size_t>(rate.to)]);
+}
 
 Racks without_racks(Racks racks) {
   std::fill(racks.rack_of.begin(), racks.rack_of.end(), 0);
@@ -189,14 +208,11 @@ Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates) {
   Racks racks;
   racks.rack_of.assign(static_cast<std::size_t>(nodes), 0);
   if (rates.empty()) return racks;
-  const Best best(nodes, rates);
+  const BestRates best(nodes, rates);
   std::vector<double> node_rates;
   for (std::size_t node = 0; node < racks.rack_of.size(); ++node)
     node_rates.push_back(std::min(best.sent[node], best.received[node]));
   racks.node_rate = median(node_rates);
-  for (std::size_t node = 0; node < node_rates.size(); ++node)
-    if (node_rates[node] > 0 && node_rates[node] < racks.node_rate / 2)
-      racks.slow.push_back({static_cast<std::int32_t>(node), node_rates[node] / racks.node_rate});
   const std::vector<Pair> pairs = pairs_of(rates, best);
   compare(racks, pairs);
   racks.of_all = racks.inside;
@@ -204,17 +220,10 @@ Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates) {
   Linkage linkage(nodes, pairs);
   while (linkage.join_closest()) {
   }
-  std::map<std::int32_t, std::int32_t> number;
-  std::vector<int> sizes;
-  for (std::size_t node = 0; node < racks.rack_of.size(); ++node) {
-    const auto [known, is_new] = number.emplace(linkage.group_of()[node], static_cast<std::int32_t>(number.size()));
-    if (is_new) sizes.push_back(0);
-    racks.rack_of[node] = known->second;
-    ++sizes[static_cast<std::size_t>(known->second)];
-  }
-  const auto of_several = std::count_if(sizes.begin(), sizes.end(), [](int size) { return size > 1; });
-  if (of_several < 2) return without_racks(std::move(racks));
-  racks.racks = static_cast<std::int32_t>(sizes.size());
+  const auto numbered = numbered_racks<std::int32_t>(linkage.group_of());
+  racks.rack_of = numbered.rack_of;
+  if (!numbered.are_racks()) return without_racks(std::move(racks));
+  racks.racks = static_cast<std::int32_t>(numbered.sizes.size());
   compare(racks, pairs);
   racks.uplink = uplink_of(racks, rates);
   if (racks.across > clearly_apart * racks.inside) return without_racks(std::move(racks));

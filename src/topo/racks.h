@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace strata::topo {
@@ -17,9 +18,13 @@ struct TransferRate {
   double bytes_per_second = 0;
 };
 
-struct SlowNode {
-  std::int32_t node = 0;
-  double factor = 1; ///< its best relative to the median
+/// The most that each node has sent and received, in bytes per second.
+struct BestRates {
+  std::vector<double> sent, received; ///< by node
+
+  BestRates(std::int32_t nodes, std::span<const TransferRate> rates);
+  /// What the two ends of a transfer can do.
+  double of_pair(const TransferRate& rate) const;
 };
 
 /// Racks are numbered by their lowest node.
@@ -31,14 +36,17 @@ struct Racks {
   double inside = 1;                 ///< mean rate of pairs of one rack, relative to what their nodes can do at best
   double across = 1;                 ///< the same of pairs of different racks; no racks: of all pairs
   double of_all = 1;                 ///< the same of all pairs
-  std::vector<SlowNode> slow;        ///< nodes whose best is below half of the median
 };
 
 /// The same without racks.
 Racks without_racks(Racks racks);
 
+/// Racks as names of switches tell them, a name by node. Nothing where a node has none, or where they would not be
+/// racks: two of two nodes at least.
+std::vector<std::int32_t> racks_by_name(std::span<const std::string> switch_of_node);
+
 /// Racks that explain the rates, or none: two racks of two nodes at least, and pairs across them clearly slower than
-/// those inside. Nodes whose every rate is low are slow nodes, not racks. Deterministic. O(nodes^2) memory.
+/// those inside. Nodes whose every rate is low make no racks. Deterministic. O(nodes^2) memory.
 Racks racks_of(std::int32_t nodes, std::span<const TransferRate> rates);
 
 } // namespace strata::topo

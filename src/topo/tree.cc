@@ -28,7 +28,7 @@ void place_labels(Branch& branch, std::span<const std::string> labels) {
 
 } // namespace
 
-Branch tree_of(const Hierarchy& hierarchy, std::span<const std::string> labels) {
+Branch tree_of(const Hierarchy& hierarchy, std::span<const std::string> labels, const Remarks& remarks) {
   std::vector<Branch> smaller; // The groups of the level before, by number.
   for (std::size_t index = 0; index < hierarchy.levels.size(); ++index) {
     const Level& level = hierarchy.levels[index];
@@ -39,12 +39,17 @@ Branch tree_of(const Hierarchy& hierarchy, std::span<const std::string> labels) 
       branch.group = level.group_of[rank];
       branch.ranks.push_back(static_cast<std::int32_t>(rank));
     }
+    if (index < remarks.size())
+      for (std::size_t group = 0; group < std::min(branches.size(), remarks[index].size()); ++group)
+        branches[group].remark = remarks[index][group];
     for (Branch& inner : smaller) {
       Branch& outer = branches[static_cast<std::size_t>(level.group_of[static_cast<std::size_t>(inner.ranks.front())])];
-      if (inner.ranks.size() == outer.ranks.size())
+      if (inner.ranks.size() == outer.ranks.size()) {
         outer.branches = std::move(inner.branches);
-      else
+        if (outer.remark.empty()) outer.remark = std::move(inner.remark);
+      } else {
         outer.branches.push_back(std::move(inner));
+      }
     }
     smaller = std::move(branches);
   }
@@ -66,7 +71,8 @@ namespace {
 
 void append_branch(std::string& text, const Hierarchy& hierarchy, const Branch& branch,
                    std::span<const std::string> labels, std::size_t depth) {
-  text += fmt::format("{:{}}{}\n", "", 2 * depth, title_of(hierarchy, branch));
+  text += fmt::format("{:{}}{}{}{}\n", "", 2 * depth, title_of(hierarchy, branch), branch.remark.empty() ? "" : " - ",
+                      branch.remark);
   for (const Branch& smaller : branch.branches)
     append_branch(text, hierarchy, smaller, labels, depth + 1);
   if (!branch.ranks_labelled) return;
@@ -76,10 +82,10 @@ void append_branch(std::string& text, const Hierarchy& hierarchy, const Branch& 
 
 } // namespace
 
-std::string to_text(const Hierarchy& hierarchy, std::span<const std::string> labels) {
+std::string to_text(const Hierarchy& hierarchy, std::span<const std::string> labels, const Remarks& remarks) {
   if (hierarchy.levels.empty()) return labels.empty() ? "rank 0\n" : fmt::format("rank 0 [{}]\n", labels.front());
   std::string text;
-  append_branch(text, hierarchy, tree_of(hierarchy, labels), labels, 0);
+  append_branch(text, hierarchy, tree_of(hierarchy, labels, remarks), labels, 0);
   return text;
 }
 

@@ -12,12 +12,13 @@ struct Branch {
   std::int32_t group = 0;
   std::vector<std::int32_t> ranks; ///< ascending
   std::vector<Branch> branches;    ///< of smaller groups; none: the ranks stand by themselves
-  std::string label;               ///< of all ranks, if they have the same and no larger group says so
-  bool ranks_labelled = false;     ///< the ranks' labels differ and no branch shows them
+  std::string remark;
+  std::string label;           ///< of all ranks, if they have the same and no larger group says so
+  bool ranks_labelled = false; ///< the ranks' labels differ and no branch shows them
 };
 
 /// The outermost group with all that is in it. `hierarchy` must have a level and satisfy check().
-Branch tree_of(const Hierarchy& hierarchy, std::span<const std::string> labels);
+Branch tree_of(const Hierarchy& hierarchy, std::span<const std::string> labels, const Remarks& remarks = {});
 
 /// "node 0 (shared memory): ranks 0-3 [n1]"
 std::string title_of(const Hierarchy& hierarchy, const Branch& branch);

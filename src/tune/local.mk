@@ -2,10 +2,13 @@
 libstrata_core_a_SOURCES += \
   src/tune/choice.cc src/tune/choice.h \
   src/tune/host_list.cc src/tune/host_list.h \
+  src/tune/link_numbers.cc src/tune/link_numbers.h \
   src/tune/model.cc src/tune/model.h \
+  src/tune/probed_links.cc src/tune/probed_links.h \
   src/tune/probe.cc src/tune/probe.h \
   src/tune/profile.cc src/tune/profile.h src/tune/profile_reader.cc src/tune/profile_text.cc \
   src/tune/profile_cache.cc src/tune/profile_cache.h \
+  src/tune/rates.h \
   src/tune/statement.cc src/tune/statement.h \
   src/tune/table.cc src/tune/table.h src/tune/table_text.cc \
   src/tune/trial.cc src/tune/trial.h

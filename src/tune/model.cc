@@ -79,6 +79,26 @@ JobShape shape_of(const topo::Regular& hierarchy) {
   return job;
 }
 
+void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory) {
+  constexpr double operands = 2; // of the sum that was measured
+  const auto busy_or_alone = [](double busy, double alone) { return busy > 0 ? busy : alone; };
+  for (const topo::LinkKind kind : {topo::LinkKind::shared_cache, topo::LinkKind::shared_memory}) {
+    LinkParameters& link = parameters.links[static_cast<std::size_t>(kind)];
+    if (const double copy = busy_or_alone(cache.copy_all, cache.copy); copy > 0) {
+      link.read_per_byte *= 1 / copy / link.per_byte; // reading what another core wrote costs its multiple of a copy
+      link.per_byte = 1 / copy;
+    }
+    if (const double reduce = busy_or_alone(cache.reduce_all, cache.reduce); reduce > 0)
+      link.reduce_per_byte = 1 / (operands * reduce);
+  }
+  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink}) {
+    LinkParameters& link = parameters.links[static_cast<std::size_t>(kind)];
+    if (const double copy = busy_or_alone(memory.copy_all, memory.copy); copy > 0) link.read_per_byte = 1 / copy;
+    if (const double reduce = busy_or_alone(memory.reduce_all, memory.reduce); reduce > 0)
+      link.reduce_per_byte = 1 / (operands * reduce);
+  }
+}
+
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores) {
   JobShape job;

@@ -10,6 +10,7 @@
 #include "hier/composition.h"
 #include "topo/hierarchy.h"
 #include "topo/regular.h"
+#include "tune/rates.h"
 
 #include <array>
 #include <map>
@@ -35,6 +36,9 @@ struct Parameters {
   double slice = 0;                    ///< seconds to start and retire a slice
 };
 Parameters default_parameters();
+/// Puts measured rates of cores in place of the defaults: `cache` for what goes through slots in memory, `memory` for
+/// what comes from the network. What was not measured stays.
+void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory);
 
 /// The shape of a job as the model sees it.
 struct JobShape {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/probe.h"
 
+#include "base/median.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,8 +17,8 @@ constexpr double first_sending = 0.05;
 constexpr double least_sending = 0.02, most_sending = 0.1;
 /// What a pair is to send in a round: more than what switches and shapers let pass at first (256 KiB are usual).
 constexpr double bytes_per_round = 6e6;
-/// Before a round has been seen.
-constexpr double first_price = 2 * first_sending;
+/// Before a round has been seen; of memory, what the sampler takes.
+constexpr double first_price = 2 * first_sending, memory_price = 0.03;
 /// A pass of many nodes is a sample already, and each new partner is a connection that stays.
 constexpr std::int32_t most_passes = 6, most_passes_of_many = 2, many_nodes = 64;
 
@@ -28,12 +30,6 @@ std::int32_t rounds_of_a_pass(std::int32_t nodes) {
   // Racks show in a sample of the pairs: their nodes are joined by the pairs that were seen.
   const auto sample = static_cast<std::int32_t>(8 * std::ceil(std::log2(std::max(2, nodes))));
   return std::min(whole, sample);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// The same on every machine, unlike std::shuffle.
@@ -49,11 +45,11 @@ std::vector<std::int32_t> order_of_pass(std::int32_t nodes, std::int32_t pass) {
 
 } // namespace
 
-Probe::Probe(std::int32_t nodes, double share)
+Probe::Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess)
     : nodes_(nodes), share_(share), price_(first_price), sending_seconds_(first_sending),
-      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0) {
+      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0), guess_(std::move(guess)) {
   racks_.rack_of.assign(static_cast<std::size_t>(std::max(nodes, 0)), 0);
-  finished_ = nodes < 2;
+  if (nodes < 2) part_ = Part::over;
 }
 
 // The circle method: one place stays, the others turn by one each round; places face each other across the circle.
@@ -86,14 +82,14 @@ void Probe::settle(std::span<const Observation> by_node) {
     if (partner[node] < 0) continue;
     if (seen.received > 0) rates_.push_back({partner[node], static_cast<std::int32_t>(node), round_, seen.received});
     most_received_[node] = std::max(most_received_[node], seen.received);
-    if (seen.latency > 0) latencies_.push_back(seen.latency);
+    if (seen.latency > 0) latencies_.push_back({static_cast<std::int32_t>(node), partner[node], seen.latency});
   }
   spent_ += elapsed;
   earned_ -= elapsed;
   price_ = elapsed;
   ++round_;
   if (failed_) {
-    finished_ = true;
+    part_ = Part::over;
     return;
   }
   if (const double rate = median(most_received_); rate > 0)
@@ -102,16 +98,63 @@ void Probe::settle(std::span<const Observation> by_node) {
 }
 
 void Probe::conclude_pass() {
+  const bool first = round_ == rounds_of_a_pass(nodes_);
   const std::vector<std::int32_t> before = std::exchange(racks_, topo::racks_of(nodes_, rates_)).rack_of;
   const bool last = round_ >= (nodes_ > many_nodes ? most_passes_of_many : most_passes) * rounds_of_a_pass(nodes_);
   const bool clear = racks_.inside > surely_inside && (racks_.racks == 1 || racks_.across < surely_across);
-  const bool stable = round_ > rounds_of_a_pass(nodes_) && before == racks_.rack_of;
-  // With fewer than four nodes there are no two racks of two.
-  finished_ = last || nodes_ < 4 || (clear && stable);
-  if (finished_ && !stable) racks_ = topo::without_racks(std::move(racks_));
-  failed_ = finished_ && (racks_.node_rate <= 0 || latencies_.empty());
+  const bool stable = racks_.rack_of == (first ? guess_ : before);
+  // With fewer than four nodes there are no two racks of two; but a second look at each pair is wanted by outliers_of.
+  if (!last && !(stable && (clear || nodes_ < 4))) return;
+  if (!stable) racks_ = topo::without_racks(std::move(racks_));
+  outliers_ = topo::outliers_of(racks_.rack_of, rates_, latencies_);
+  failed_ = racks_.node_rate <= 0 || latencies_.empty();
+  part_ = failed_ ? Part::over : Part::memory_alone;
+  price_ = memory_price;
 }
 
-double Probe::latency() const { return median(latencies_); }
+void Probe::settle_memory(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank) {
+  double elapsed = 0;
+  for (const MemorySample& sample : by_rank)
+    elapsed = std::max(elapsed, sample.elapsed);
+  spent_ += elapsed;
+  earned_ -= elapsed;
+  price_ = elapsed;
+  const auto usual = [&](RatesOfCore MemorySample::*where, double RatesOfCore::*what) {
+    std::vector<double> rates;
+    for (const MemorySample& sample : by_rank)
+      if (const double rate = sample.*where.*what; rate > 0) rates.push_back(rate);
+    return median(std::move(rates));
+  };
+  const bool alone = part_ == Part::memory_alone;
+  for (const auto& [rates, where] :
+       {std::pair{&cache_, &MemorySample::cache}, std::pair{&memory_, &MemorySample::memory}}) {
+    (alone ? rates->copy : rates->copy_all) = usual(where, &RatesOfCore::copy);
+    (alone ? rates->reduce : rates->reduce_all) = usual(where, &RatesOfCore::reduce);
+  }
+  part_ = alone ? Part::memory_together : Part::over;
+  if (!alone) find_slow_cores(by_rank, node_of_rank);
+}
+
+/// By what all ranks of a node together do in their caches, where no neighbour on a memory bus disturbs them.
+void Probe::find_slow_cores(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank) {
+  std::vector<std::vector<double>> of_node(most_received_.size());
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+    of_node[static_cast<std::size_t>(node_of_rank[rank])].push_back(by_rank[rank].cache.reduce);
+  std::vector<double> rates;
+  for (std::vector<double>& node : of_node)
+    rates.push_back(median(std::move(node)));
+  outliers_.cores = topo::slow_cores(rates);
+}
+
+std::optional<bool> Probe::guess_confirmed() const {
+  return guess_.empty() ? std::nullopt : std::optional(racks_.rack_of == guess_);
+}
+
+double Probe::latency() const {
+  std::vector<double> seconds;
+  for (const topo::PairLatency& pair : latencies_)
+    seconds.push_back(pair.seconds);
+  return median(std::move(seconds));
+}
 
 } // namespace strata::tune

@@ -8,12 +8,18 @@
 // for (topo::racks_of), and when they are clear, and the same as one pass before, the probe is over. PLink (Luo et al.,
 // MLSys 2020, section 3) probes pairs one by one and so cannot see a shared uplink.
 //
+// Then two short rounds measure what cores copy and reduce: one core of each node alone, and all at once.
+//
 // Its time is earned: a fixed share of the time that calls have taken.
 #pragma once
 
+#include "topo/link_matrix.h"
+#include "topo/outliers.h"
 #include "topo/racks.h"
+#include "tune/rates.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,14 +35,29 @@ public:
     double failed = 0;   ///< not 0: it could not exchange; then the probe ends without a result
   };
 
-  /// `share` of the time that calls take may be spent; 0: never.
-  Probe(std::int32_t nodes, double share);
+  /// What one rank saw of its memory: bytes per second of its core's time. 0: it rested.
+  struct MemorySample {
+    RatesOfCore cache, memory; ///< of buffers that a cache keeps, and that none does
+    double elapsed = 0;        ///< seconds
+  };
+
+  /// `share` of the time that calls take may be spent; 0: never. `guess`: racks by node as somebody says they are;
+  /// where the first pass finds the same, no second one is needed.
+  Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess = {});
 
   /// A call has taken this long, by a number that all ranks have agreed on.
   void earn(double seconds) { earned_ += share_ * seconds; }
   /// Whether a round is left and paid for.
-  bool due() const { return !finished_ && share_ > 0 && earned_ >= price_; }
-  bool finished() const { return finished_; }
+  bool due() const { return !finished() && share_ > 0 && earned_ >= price_; }
+  bool finished() const { return part_ == Part::over; }
+  /// What the next round measures.
+  enum class Part : std::uint8_t {
+    links,
+    memory_alone,    ///< one rank of each node, while the others rest
+    memory_together, ///< all ranks at once
+    over
+  };
+  Part part() const { return part_; }
 
   /// The partners of the next round, by node; -1: none.
   std::vector<std::int32_t> partners() const;
@@ -45,19 +66,31 @@ public:
   /// Seconds within which a round is over, if nothing is broken.
   double patience() const { return 2 + 20 * sending_seconds_; }
 
-  /// Ends a round with what its nodes saw, equal on all ranks.
+  /// Ends a round of links with what its nodes saw, equal on all ranks.
   void settle(std::span<const Observation> by_node);
+  /// Ends a round of memory with what the ranks saw, likewise.
+  void settle_memory(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
 
-  /// After finished(): what was found. `racks().racks` is 1 where there are none.
+  /// After the part of links: what was found. `racks().racks` is 1 where there are none.
   const topo::Racks& racks() const { return racks_; }
+  /// What is slower than the rest.
+  const topo::Outliers& outliers() const { return outliers_; }
+  /// What was seen of each pair.
+  topo::LinkMatrix matrix() const { return topo::link_matrix(nodes_, rates_, latencies_); }
   /// Seconds of an empty message from node to node, the median; 0: not measured.
   double latency() const;
+  /// Whether the racks are those that were guessed; nothing when there was no guess.
+  std::optional<bool> guess_confirmed() const;
+  /// After finished().
+  const MemoryRates& cache() const { return cache_; }
+  const MemoryRates& memory() const { return memory_; }
   bool failed() const { return failed_; }
   std::int32_t rounds() const { return round_; }
   double spent() const { return spent_; }
 
 private:
   void conclude_pass();
+  void find_slow_cores(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
 
   std::int32_t nodes_;
   double share_;
@@ -67,9 +100,13 @@ private:
   std::vector<double> most_received_; ///< by node
   std::int32_t round_ = 0;
   std::vector<topo::TransferRate> rates_;
-  std::vector<double> latencies_;
+  std::vector<topo::PairLatency> latencies_;
   topo::Racks racks_;
-  bool finished_ = false, failed_ = false;
+  topo::Outliers outliers_;
+  std::vector<std::int32_t> guess_;
+  MemoryRates cache_, memory_;
+  Part part_ = Part::links;
+  bool failed_ = false;
 };
 
 } // namespace strata::tune

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
-#include <utility>
 
 namespace strata::tune {
 namespace {
@@ -83,18 +82,12 @@ Result<topo::Hierarchy> hierarchy_with(const Profile& profile, std::span<const t
     memory_groups.push_back(fact.memory_group);
   topo::Level inner = topo::level_of("node", memory_groups);
   topo::Hierarchy hierarchy = topo::hierarchy_from(facts);
-  auto units = static_cast<std::int32_t>(hosts.size());
-  auto beyond = topo::LinkKind::network; // what joins the groups of the level before
   for (const HostLevel& host_level : profile.levels) {
     topo::Level level = topo::level_of(host_level.name, group_of_rank(host_level, host_of_rank));
     if (auto status = check_nesting(inner, level); !status) return status.error();
-    if (level.groups == 1 || level.groups == units) continue;
-    level.link = std::exchange(beyond, link_beyond(host_level));
-    units = level.groups;
-    inner = level;
-    hierarchy.levels.insert(hierarchy.levels.end() - 1, std::move(level));
+    if (level.groups == static_cast<std::int32_t>(hosts.size())) continue; // a host may have several memory groups
+    if (topo::insert_level(hierarchy, level, link_beyond(host_level))) inner = std::move(level);
   }
-  if (beyond == topo::LinkKind::uplink) hierarchy.levels.back().link = beyond;
   return hierarchy;
 }
 

@@ -8,12 +8,14 @@
 //     rack r0 hosts=n1,n3 latency=60us uplink=59.3MB/s
 //     rack r1 hosts=n2,n4 latency=60us uplink=59.3MB/s
 //     slow n3 bandwidth=0.25
+//     asymmetric n1 n4 bandwidth=0.4
 //     memory copy=5.2GB/s copy-all=3.9GB/s reduce=4.1GB/s reduce-all=3GB/s
-//     end 7
+//     end 8
 #pragma once
 
 #include "base/result.h"
 #include "topo/hierarchy.h"
+#include "tune/rates.h"
 
 #include <cstdint>
 #include <span>
@@ -40,18 +42,22 @@ struct HostLevel {
   bool operator==(const HostLevel&) const = default;
 };
 
-/// A host that is slower than the others.
+/// A host that is slower than the others, in one way at least. Factors of what the others have; 1: not slower in this.
 struct SlowHost {
   std::string host;
-  double bandwidth = 1; ///< factor of the bandwidth that the others have, above 0 and below 1
+  double bandwidth = 1; ///< of its network card, both ways
+  double sends = 1;     ///< of its card, outwards only
+  double receives = 1;  ///< of its card, inwards only
+  double latency = 1;   ///< of its messages, above 1
+  double cores = 1;     ///< of what its cores copy and reduce
   bool operator==(const SlowHost&) const = default;
 };
 
-/// Bytes per second in memory: of one core while the others rest, and of each core while all are busy. 0: not measured.
-struct MemoryRates {
-  double copy = 0, copy_all = 0;     ///< bytes copied
-  double reduce = 0, reduce_all = 0; ///< bytes of each operand of a sum of two
-  bool operator==(const MemoryRates&) const = default;
+/// Two hosts between which one way carries less, though their cards carry more.
+struct AsymmetricHosts {
+  std::string from, to; ///< the slow way
+  double bandwidth = 1; ///< factor of the other way's
+  bool operator==(const AsymmetricHosts&) const = default;
 };
 
 struct Profile {
@@ -62,7 +68,9 @@ struct Profile {
   double bandwidth = 0;           ///< bytes per second each way of one node's network card
   std::vector<HostLevel> levels;  ///< innermost first; none: all nodes are alike
   std::vector<SlowHost> slow;
-  MemoryRates memory;
+  std::vector<AsymmetricHosts> asymmetric;
+  MemoryRates cache;  ///< of buffers that a core's cache keeps
+  MemoryRates memory; ///< of buffers that none keeps
   bool operator==(const Profile&) const = default;
 };
 

@@ -127,6 +127,7 @@ void look_at_site(FoundProfile& found, const std::string& folder, std::span<cons
                std::includes(profile->hosts.begin(), profile->hosts.end(), hosts.begin(), hosts.end())) {
       found.profile = std::move(*profile);
       found.path = std::move(path);
+      found.of_site = true;
       return;
     }
   }

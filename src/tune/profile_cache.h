@@ -25,6 +25,7 @@ struct Freshness {
 struct FoundProfile {
   std::optional<Profile> profile;
   std::string path;               ///< of the file that it came from
+  bool of_site = false;           ///< that file is in a folder of the site
   std::vector<std::string> notes; ///< a line for each file that was there and could not be used, and why
 };
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <unordered_map>
 
 namespace strata::tune {
 namespace {
@@ -20,7 +21,7 @@ constexpr const char* level_names[] = {"rack", "island"}; ///< from the inside o
 
 constexpr double least_rate = 1e3, most_rate = 1e15;      ///< bytes per second
 constexpr double least_latency = 1e-9, most_latency = 10; ///< seconds
-constexpr double least_factor = 1e-3;
+constexpr double least_factor = 1e-3, most_late = 1e3;
 
 class Reader {
 public:
@@ -44,23 +45,27 @@ private:
   Status take_node(const Statement& statement);
   Status take_group(const Statement& statement, std::size_t level);
   Status take_slow(const Statement& statement);
-  Status take_memory(const Statement& statement);
+  Status take_asymmetric(const Statement& statement);
+  Status take_rates(const Statement& statement, std::size_t& line, MemoryRates& rates);
+  Status factor(const Statement& statement, const Fields& fields, const char* key, double& value) const;
   Status number(const Statement& statement, const Fields& fields, const char* key, double& value) const;
 
   Status settle_hosts();
   Status settle_groups(std::size_t level);
   Status settle_nesting() const;
   Status settle_slow() const;
+  Status settle_asymmetric() const;
   std::size_t index_of(std::string_view host) const;
 
   const std::string& file_;
   Profile profile_;
-  std::size_t measured_ = 0, node_ = 0, memory_ = 0, last_ = 0; ///< lines; 0: not seen
-  std::vector<Line> hosts_, slow_;
+  std::size_t measured_ = 0, node_ = 0, cache_ = 0, memory_ = 0, last_ = 0; ///< lines; 0: not seen
+  std::vector<Line> hosts_, slow_, asymmetric_;                             ///< of the last, both hosts of a pair
   struct Groups {
     std::vector<HostGroup> groups;
-    std::vector<std::size_t> lines;    ///< by group
-    std::vector<std::size_t> group_of; ///< by host
+    std::vector<std::size_t> lines;                       ///< by group
+    std::unordered_map<std::string, std::size_t> line_of; ///< by name
+    std::vector<std::size_t> group_of;                    ///< by host
     std::size_t hosts = 0;
   };
   std::array<Groups, std::size(level_names)> levels_;
@@ -137,10 +142,9 @@ Status Reader::take_group(const Statement& statement, std::size_t level) {
   if (!fields) return fields.error();
   HostGroup group;
   group.name = statement.words[1];
-  for (std::size_t i = 0; i < groups.groups.size(); ++i)
-    if (groups.groups[i].name == group.name)
-      return refusal(statement.line, fmt::format("{} {} is there for the second time (first in line {})",
-                                                 statement.words[0], group.name, groups.lines[i]));
+  if (const auto [known, is_new] = groups.line_of.emplace(group.name, statement.line); !is_new)
+    return refusal(statement.line, fmt::format("{} {} is there for the second time (first in line {})",
+                                               statement.words[0], group.name, known->second));
   const auto list = fields->find("hosts");
   if (!list) return refusal(statement.line, fmt::format("{} {} has no hosts=", statement.words[0], group.name));
   auto hosts = hosts_of(*list, most_hosts - groups.hosts);
@@ -156,29 +160,62 @@ Status Reader::take_group(const Statement& statement, std::size_t level) {
   return ok();
 }
 
+/// Reads a factor of a key where it is given; `least` to below `most`, or above `least` to `most`.
+Status Reader::factor(const Statement& statement, const Fields& fields, const char* key, double& value) const {
+  const auto text = fields.find(key);
+  if (!text) return ok();
+  const auto read = factor_from(*text);
+  if (!read) return refusal(statement.line, fmt::format("{}: {}", key, read.error().message));
+  value = *read;
+  const bool is_latency = std::string_view(key) == "latency";
+  if (is_latency ? value > 1 && value <= most_late : value >= least_factor && value < 1) return ok();
+  return refusal(statement.line, is_latency
+                                     ? fmt::format("latency={} of a slow host cannot be (a factor from above 1 to {})",
+                                                   printable(*text), factor_text(most_late))
+                                     : fmt::format("{}={} of what is slow cannot be (a factor from {} to below 1)", key,
+                                                   printable(*text), factor_text(least_factor)));
+}
+
 Status Reader::take_slow(const Statement& statement) {
-  constexpr const char* keys[] = {"bandwidth"};
-  if (statement.words.size() != 3) return refusal(statement.line, "'slow' takes a host and bandwidth= with a factor");
+  constexpr const char* keys[] = {"bandwidth", "sends", "receives", "latency", "cores"};
+  if (statement.words.size() < 3)
+    return refusal(statement.line,
+                   fmt::format("'slow' takes a host and some of {}, with a factor", option_rows::enumerate(keys)));
   const auto fields = Fields::of(file_, statement, 2, keys);
   if (!fields) return fields.error();
-  const auto factor = factor_from(*fields->find("bandwidth"));
-  if (!factor) return refusal(statement.line, fmt::format("bandwidth: {}", factor.error().message));
-  if (!(*factor >= least_factor && *factor < 1))
-    return refusal(statement.line, fmt::format("bandwidth={} of a slow host cannot be (a factor from {} to below 1)",
-                                               printable(*fields->find("bandwidth")), factor_text(least_factor)));
-  slow_.push_back({statement.line, std::string(statement.words[1])});
-  profile_.slow.push_back({std::string(statement.words[1]), *factor});
+  SlowHost slow;
+  slow.host = statement.words[1];
+  double* const values[] = {&slow.bandwidth, &slow.sends, &slow.receives, &slow.latency, &slow.cores};
+  for (std::size_t i = 0; i < std::size(keys); ++i)
+    if (auto status = factor(statement, *fields, keys[i], *values[i]); !status) return status;
+  slow_.push_back({statement.line, slow.host});
+  profile_.slow.push_back(std::move(slow));
   return ok();
 }
 
-Status Reader::take_memory(const Statement& statement) {
+Status Reader::take_asymmetric(const Statement& statement) {
+  constexpr const char* keys[] = {"bandwidth"};
+  if (statement.words.size() != 4)
+    return refusal(statement.line, "'asymmetric' takes two hosts, from and to, and bandwidth= with a factor");
+  const auto fields = Fields::of(file_, statement, 3, keys);
+  if (!fields) return fields.error();
+  AsymmetricHosts link{std::string(statement.words[1]), std::string(statement.words[2])};
+  if (auto status = factor(statement, *fields, "bandwidth", link.bandwidth); !status) return status;
+  if (link.from == link.to)
+    return refusal(statement.line, fmt::format("'asymmetric' takes two hosts, and {} is one", printable(link.from)));
+  asymmetric_.push_back({statement.line, std::min(link.from, link.to) + ' ' + std::max(link.from, link.to)});
+  profile_.asymmetric.push_back(std::move(link));
+  return ok();
+}
+
+Status Reader::take_rates(const Statement& statement, std::size_t& line, MemoryRates& rates) {
   constexpr const char* keys[] = {"copy", "copy-all", "reduce", "reduce-all"};
-  if (auto status = once(statement, memory_); !status) return status;
+  if (auto status = once(statement, line); !status) return status;
   const auto fields = Fields::of(file_, statement, 1, keys);
   if (!fields) return fields.error();
   if (fields->empty())
-    return refusal(statement.line, fmt::format("'memory' takes some of {}", option_rows::enumerate(keys)));
-  MemoryRates& rates = profile_.memory;
+    return refusal(statement.line,
+                   fmt::format("'{}' takes some of {}", statement.words[0], option_rows::enumerate(keys)));
   double* const values[] = {&rates.copy, &rates.copy_all, &rates.reduce, &rates.reduce_all};
   for (std::size_t i = 0; i < std::size(keys); ++i)
     if (auto status = number(statement, *fields, keys[i], *values[i]); !status) return status;
@@ -192,12 +229,15 @@ Status Reader::take(const Statement& statement) {
   if (keyword == "host") return take_hosts(statement);
   if (keyword == "node") return take_node(statement);
   if (keyword == "slow") return take_slow(statement);
-  if (keyword == "memory") return take_memory(statement);
+  if (keyword == "asymmetric") return take_asymmetric(statement);
+  if (keyword == "cache") return take_rates(statement, cache_, profile_.cache);
+  if (keyword == "memory") return take_rates(statement, memory_, profile_.memory);
   for (std::size_t level = 0; level < std::size(level_names); ++level)
     if (keyword == level_names[level]) return take_group(statement, level);
   return refusal(
       statement.line,
-      fmt::format("'{}' is not known (measured, host, node, rack, island, slow, memory or end)", printable(keyword)));
+      fmt::format("'{}' is not known (measured, host, node, rack, island, slow, asymmetric, cache, memory or end)",
+                  printable(keyword)));
 }
 
 std::size_t Reader::index_of(std::string_view host) const {
@@ -276,6 +316,20 @@ Status Reader::settle_slow() const {
   return ok();
 }
 
+Status Reader::settle_asymmetric() const {
+  for (std::size_t i = 0; i < asymmetric_.size(); ++i)
+    for (const std::string& host : {profile_.asymmetric[i].from, profile_.asymmetric[i].to})
+      if (index_of(host) == nowhere)
+        return refusal(asymmetric_[i].line, fmt::format("no 'host' names {} of an asymmetric pair", printable(host)));
+  std::vector<Line> sorted = asymmetric_;
+  std::stable_sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i].what == sorted[i - 1].what)
+      return refusal(sorted[i].line, fmt::format("the pair {} is there for the second time (first in line {})",
+                                                 sorted[i].what, sorted[i - 1].line));
+  return ok();
+}
+
 Result<Profile> Reader::read(std::string_view text) {
   const auto statements = statements_of(text, file_, profile_format);
   if (!statements) return statements.error();
@@ -290,6 +344,7 @@ Result<Profile> Reader::read(std::string_view text) {
     if (auto status = settle_groups(level); !status) return status.error();
   if (auto status = settle_nesting(); !status) return status.error();
   if (auto status = settle_slow(); !status) return status.error();
+  if (auto status = settle_asymmetric(); !status) return status.error();
   for (std::size_t level = 0; level < levels_.size(); ++level)
     if (!levels_[level].groups.empty())
       profile_.levels.push_back({level_names[level], std::move(levels_[level].groups)});

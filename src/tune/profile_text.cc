@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace strata::tune {
 namespace {
 
@@ -31,6 +33,10 @@ std::string latency_field(double latency) {
   return latency == 0 ? "" : fmt::format(" latency={}", duration_text(latency));
 }
 
+std::string factor_field(const char* key, double factor) {
+  return factor == 1 ? "" : fmt::format(" {}={}", key, factor_text(factor));
+}
+
 } // namespace
 
 std::string to_text(const Profile& profile) {
@@ -47,11 +53,16 @@ std::string to_text(const Profile& profile) {
                   rate_field("uplink", group.uplink));
     }
   for (const SlowHost& slow : profile.slow)
-    writer.line("slow {} bandwidth={}", slow.host, factor_text(slow.bandwidth));
-  const MemoryRates& rates = profile.memory;
-  const std::string memory = rate_field("copy", rates.copy) + rate_field("copy-all", rates.copy_all) +
-                             rate_field("reduce", rates.reduce) + rate_field("reduce-all", rates.reduce_all);
-  if (!memory.empty()) writer.line("memory{}", memory);
+    writer.line("slow {}{}{}{}{}{}", slow.host, factor_field("bandwidth", slow.bandwidth),
+                factor_field("sends", slow.sends), factor_field("receives", slow.receives),
+                factor_field("latency", slow.latency), factor_field("cores", slow.cores));
+  for (const AsymmetricHosts& link : profile.asymmetric)
+    writer.line("asymmetric {} {} bandwidth={}", link.from, link.to, factor_text(link.bandwidth));
+  for (const auto& [where, rates] : {std::pair{"cache", &profile.cache}, std::pair{"memory", &profile.memory}}) {
+    const std::string fields = rate_field("copy", rates->copy) + rate_field("copy-all", rates->copy_all) +
+                               rate_field("reduce", rates->reduce) + rate_field("reduce-all", rates->reduce_all);
+    if (!fields.empty()) writer.line("{}{}", where, fields);
+  }
   return writer.finish(profile_format, "What was measured of the links between these hosts; see strata-profile(5).");
 }
 

@@ -36,6 +36,8 @@ unit_tests_SOURCES += \
   tests/unit/memory_model.h \
   tests/unit/messages.h \
   tests/unit/network_model.h \
+  tests/unit/new_folder.h \
+  tests/unit/probed_network.h \
   tests/unit/plan_world.h \
   tests/unit/programs.h \
   tests/unit/sched_builder_test.cc \
@@ -52,11 +54,13 @@ unit_tests_SOURCES += \
   tests/unit/thread_bootstrap.h \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \
+  tests/unit/topo_outliers_test.cc \
   tests/unit/topo_regular_test.cc \
   tests/unit/trace_timeline_test.cc \
   tests/unit/transport_message_test.cc \
   tests/unit/tune_choice_test.cc \
   tests/unit/tune_host_list_test.cc \
+  tests/unit/tune_model_rates_test.cc \
   tests/unit/tune_probe_test.cc \
   tests/unit/tune_profile_cache_test.cc \
   tests/unit/tune_profile_hierarchy_test.cc \
@@ -89,5 +93,8 @@ endif
 if HAVE_CLI11
 if HAVE_JSON
 unit_tests_SOURCES += tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
+if HAVE_PUGIXML
+unit_tests_SOURCES += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
+endif
 endif
 endif

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -13,10 +14,11 @@ namespace strata {
 class NetworkModel {
 public:
   NetworkModel(std::int32_t nodes, double nic, double noise, unsigned seed)
-      : nic_(static_cast<std::size_t>(nodes), nic), rack_of_(static_cast<std::size_t>(nodes), 0), noise_(noise),
-        random_(seed) {}
+      : nic_out_(static_cast<std::size_t>(nodes), nic), nic_in_(nic_out_),
+        latency_(static_cast<std::size_t>(nodes), 10e-6), rack_of_(static_cast<std::size_t>(nodes), 0), noise_(noise),
+        random_(seed), latency_random_(seed) {}
 
-  std::int32_t nodes() const { return static_cast<std::int32_t>(nic_.size()); }
+  std::int32_t nodes() const { return static_cast<std::int32_t>(nic_out_.size()); }
   const std::vector<std::int32_t>& rack_of() const { return rack_of_; }
 
   /// Equal racks of random nodes, numbered by their lowest node.
@@ -33,7 +35,22 @@ public:
     }
     uplink_ = uplink;
   }
-  void slow_down(std::size_t node, double factor) { nic_[node] *= factor; }
+  void slow_down(std::size_t node, double factor) {
+    slow_down_sending(node, factor);
+    slow_down_receiving(node, factor);
+  }
+  void slow_down_sending(std::size_t node, double factor) { nic_out_[node] *= factor; }
+  void slow_down_receiving(std::size_t node, double factor) { nic_in_[node] *= factor; }
+  /// One way between two nodes carries at most this.
+  void narrow(std::size_t from, std::size_t to, double most) { narrow_[{from, to}] = most; }
+  /// The node answers late.
+  void delay(std::size_t node, double seconds) { latency_[node] += seconds; }
+
+  /// Half a round trip between two nodes, which noise only makes longer; across racks it takes twice as long.
+  double latency(std::size_t a, std::size_t b) {
+    std::normal_distribution<double> noise(0, noise_);
+    return (latency_[a] + latency_[b]) * (rack_of_[a] == rack_of_[b] ? 1 : 2) * (1 + std::abs(noise(latency_random_)));
+  }
 
   /// What each node receives while all exchange with their partners both ways.
   std::vector<double> exchange(const std::vector<std::int32_t>& partners) {
@@ -71,7 +88,9 @@ private:
     });
     double step = 1e18;
     const auto room = [&](std::size_t from, std::size_t to) {
-      double most = std::min(nic_[from], nic_[to]) - rates[to];
+      double most = std::min(nic_out_[from], nic_in_[to]);
+      if (const auto link = narrow_.find({from, to}); link != narrow_.end()) most = std::min(most, link->second);
+      most -= rates[to];
       if (!crosses(from, to)) return most;
       const auto a = static_cast<std::size_t>(rack_of_[from]), b = static_cast<std::size_t>(rack_of_[to]);
       return std::min({most, out[a] / open_out[a], in[b] / open_in[b]});
@@ -87,11 +106,12 @@ private:
     }
   }
 
-  std::vector<double> nic_;
+  std::vector<double> nic_out_, nic_in_, latency_; ///< by node
+  std::map<std::pair<std::size_t, std::size_t>, double> narrow_;
   std::vector<std::int32_t> rack_of_;
   double uplink_ = 0;
   double noise_;
-  std::mt19937 random_;
+  std::mt19937 random_, latency_random_;
 };
 
 } // namespace strata

@@ -17,5 +17,26 @@ TEST(LocalFacts, WithoutTheModuleTellWhyAndHowManyCores) {
   EXPECT_NE(facts.machine.find("usable core"), std::string::npos) << facts.machine;
 }
 
+TEST(InnermostSwitch, IsTheLastBeforeTheNode) {
+  EXPECT_EQ(innermost_switch({"s0.s4.s8.n7", "switch.switch.switch.node"}), "s8");
+  EXPECT_EQ(innermost_switch({"leaf-1.n7", "switch.node"}), "leaf-1");
+  EXPECT_EQ(innermost_switch({"leaf.n7.cluster.example", "switch.node"}), "leaf") << "a node's name may have dots";
+}
+
+TEST(InnermostSwitch, IsNotThereWhereTheSchedulerNamesNone) {
+  EXPECT_EQ(innermost_switch({"", ""}), "");
+  EXPECT_EQ(innermost_switch({"n7", "node"}), "");
+  EXPECT_EQ(innermost_switch({"s0.n7", ""}), "");
+  EXPECT_EQ(innermost_switch({"b1.n7", "block.node"}), "") << "a block is no switch";
+}
+
+TEST(InnermostSwitch, IsNotTakenWhenItIsNoName) {
+  EXPECT_EQ(innermost_switch({"n7", "switch.node"}), "") << "a part is missing";
+  EXPECT_EQ(innermost_switch({".n7", "switch.node"}), "");
+  EXPECT_EQ(innermost_switch({"s\x1b[31m.n7", "switch.node"}), "");
+  EXPECT_EQ(innermost_switch({std::string(64, 's') + ".n7", "switch.node"}), std::string(64, 's'));
+  EXPECT_EQ(innermost_switch({std::string(65, 's') + ".n7", "switch.node"}), "");
+}
+
 } // namespace
 } // namespace strata::topo

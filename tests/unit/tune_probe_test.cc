@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "network_model.h"
-#include "tune/probe.h"
+#include "probed_network.h"
 
 #include <gtest/gtest.h>
 
@@ -8,20 +7,6 @@
 
 namespace strata::tune {
 namespace {
-
-/// Runs a probe to its end on a network that is computed.
-Probe probed(NetworkModel& network, double share = 1) {
-  Probe probe(network.nodes(), share);
-  while (!probe.finished()) {
-    const std::vector<std::int32_t> partners = probe.partners();
-    const std::vector<double> received = network.exchange(partners);
-    std::vector<Probe::Observation> seen;
-    for (const double rate : received)
-      seen.push_back({rate, 20e-6, 2 * probe.sending_seconds(), 0});
-    probe.settle(seen);
-  }
-  return probe;
-}
 
 TEST(Probe, PairsEveryNodeWithEveryOtherOnceInAPass) {
   for (std::int32_t nodes = 2; nodes <= 17; ++nodes) {
@@ -72,14 +57,11 @@ TEST(Probe, InventsNoRacks) {
     }
 }
 
-TEST(Probe, TakesASlowNodeForWhatItIs) {
+TEST(Probe, TakesASlowNodeForNoRack) {
   NetworkModel network(6, 118e6, 0.05, 3);
   network.slow_down(4, 0.25);
   const Probe probe = probed(network);
   EXPECT_EQ(probe.racks().racks, 1);
-  ASSERT_EQ(probe.racks().slow.size(), 1U);
-  EXPECT_EQ(probe.racks().slow[0].node, 4);
-  EXPECT_NEAR(probe.racks().slow[0].factor, 0.25, 0.05);
   EXPECT_NEAR(probe.racks().node_rate, 118e6, 0.2 * 118e6);
 }
 
@@ -88,6 +70,94 @@ TEST(Probe, FindsRacksBesideASlowNode) {
   network.put_into_racks(2, 59e6);
   network.slow_down(5, 0.5);
   EXPECT_EQ(probed(network).racks().rack_of, network.rack_of());
+}
+
+TEST(Probe, NeedsOnePassWhereRacksAreThoseThatWereGuessed) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    NetworkModel network(8, 118e6, 0.06, seed);
+    network.put_into_racks(2, 59e6);
+    Probe probe(8, 1, network.rack_of());
+    measure_links(probe, network);
+    EXPECT_EQ(probe.rounds(), 7) << "seed " << seed;
+    EXPECT_EQ(probe.racks().rack_of, network.rack_of());
+    EXPECT_EQ(probe.guess_confirmed(), true);
+  }
+}
+
+TEST(Probe, DoesNotBelieveAWrongGuess) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    NetworkModel network(8, 118e6, 0.06, seed);
+    Probe nothing_there(8, 1, {0, 0, 0, 0, 1, 1, 1, 1});
+    measure_links(nothing_there, network);
+    EXPECT_EQ(nothing_there.racks().racks, 1) << "seed " << seed;
+    EXPECT_EQ(nothing_there.guess_confirmed(), false);
+
+    NetworkModel racks(8, 118e6, 0.06, seed);
+    racks.put_into_racks(2, 59e6);
+    std::vector<std::int32_t> other = racks.rack_of();
+    std::swap(*std::find(other.begin(), other.end(), 1), other.back() == 1 ? other[0] : other.back());
+    Probe probe(8, 1, other);
+    measure_links(probe, racks);
+    EXPECT_EQ(probe.racks().rack_of, racks.rack_of()) << "seed " << seed;
+    EXPECT_EQ(probe.guess_confirmed(), false);
+  }
+}
+
+TEST(RacksByName, AreThoseOfNodesAtOneSwitch) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(topo::racks_by_name(Names{"b", "a", "b", "a"}), (std::vector<std::int32_t>{0, 1, 0, 1}));
+  EXPECT_TRUE(topo::racks_by_name(Names{"b", "a", "b", ""}).empty()) << "one says nothing";
+  EXPECT_TRUE(topo::racks_by_name(Names{"b", "b", "b", "b"}).empty()) << "no two racks";
+  EXPECT_TRUE(topo::racks_by_name(Names{"b", "a", "b", "c"}).empty()) << "no two of two nodes";
+}
+
+/// A probe after its links, and the memory of two ranks on each of three nodes.
+struct MemoryPart {
+  Probe probe;
+  std::vector<Probe::MemorySample> samples{6};
+  const std::vector<std::int32_t> node_of_rank{0, 0, 1, 1, 2, 2};
+
+  MemoryPart() : probe(probe_of_three()) {}
+  static Probe probe_of_three() {
+    NetworkModel network(3, 118e6, 0.01, 1);
+    return probed(network);
+  }
+  /// Each rank's sample, scaled.
+  void settle(std::vector<double> factors) {
+    for (std::size_t rank = 0; rank < factors.size(); ++rank)
+      samples[rank] = {{40e9 * factors[rank], 20e9 * factors[rank]}, {8e9 * factors[rank], 6e9 * factors[rank]}, 0.02};
+    probe.settle_memory(samples, node_of_rank);
+  }
+};
+
+TEST(Probe, EndsWithWhatCoresCopyAndReduceAloneAndTogether) {
+  MemoryPart part;
+  EXPECT_EQ(part.probe.part(), Probe::Part::memory_alone);
+  part.settle({1, 0, 1, 0, 1, 0});
+  EXPECT_EQ(part.probe.part(), Probe::Part::memory_together);
+  part.settle({0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
+  EXPECT_TRUE(part.probe.finished());
+  EXPECT_EQ(part.probe.cache(), (MemoryRates{40e9, 20e9, 20e9, 10e9}));
+  EXPECT_EQ(part.probe.memory(), (MemoryRates{8e9, 4e9, 6e9, 3e9}));
+  EXPECT_TRUE(part.probe.outliers().cores.empty());
+}
+
+TEST(Probe, NamesANodeWhoseCoresAreSlow) {
+  MemoryPart part;
+  part.settle({1, 0, 1, 0, 1, 0});
+  part.settle({1, 1, 0.4, 0.4, 1, 0.3});
+  ASSERT_EQ(part.probe.outliers().cores.size(), 1U) << "one rank that was disturbed makes no slow node";
+  EXPECT_EQ(part.probe.outliers().cores[0].node, 1);
+  EXPECT_NEAR(part.probe.outliers().cores[0].rate, 0.4, 1e-9);
+}
+
+TEST(Probe, PaysForItsRoundsOfMemoryToo) {
+  NetworkModel network(3, 118e6, 0.01, 1);
+  Probe probe(3, 0.05);
+  measure_links(probe, network);
+  EXPECT_FALSE(probe.due());
+  probe.earn(20 * (probe.spent() + 0.5));
+  EXPECT_TRUE(probe.due());
 }
 
 TEST(Probe, IsPaidOutOfWhatCallsTook) {

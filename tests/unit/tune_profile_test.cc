@@ -66,6 +66,8 @@ TEST(ProfileText, OfManyHostsHasLinesThatAPersonCanRead) {
                   .bandwidth = 1e9,
                   .levels = {},
                   .slow = {},
+                  .asymmetric = {},
+                  .cache = {},
                   .memory = {}};
   for (char a = 'a'; a <= 'z'; ++a)
     for (char b = 'a'; b <= 'z'; ++b)
@@ -76,6 +78,45 @@ TEST(ProfileText, OfManyHostsHasLinesThatAPersonCanRead) {
     EXPECT_LE(end - begin, 110u) << text.substr(begin, end - begin);
   }
   EXPECT_EQ(profile_from(text, "many")->hosts, profile.hosts);
+}
+
+TEST(ProfileText, TellsRatesInCacheAndInMemory) {
+  const std::string lines = "cache copy=42GB/s copy-all=35GB/s reduce=21GB/s reduce-all=20GB/s\n";
+  const auto profile = profile_from(with(four_hosts, "slow n3 bandwidth=0.25\n", lines), "p.txt");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->cache, (MemoryRates{42e9, 35e9, 21e9, 20e9}));
+  EXPECT_EQ(profile->memory, (MemoryRates{5.2e9, 3.9e9, 4.1e9, 0}));
+  EXPECT_NE(to_text(*profile).find(lines), std::string::npos) << to_text(*profile);
+  EXPECT_EQ(reason(with(four_hosts, "slow n3 bandwidth=0.25\n", "cache\n")),
+            "p.txt:9: 'cache' takes some of copy, copy-all, reduce or reduce-all");
+}
+
+TEST(ProfileText, TellsWhatOfAHostIsSlowAndWhichLinksAreAsymmetric) {
+  const std::string slow = "slow n3 bandwidth=0.25 sends=0.5 receives=0.6 latency=3 cores=0.7\n";
+  const std::string text = with(four_hosts, "slow n3 bandwidth=0.25\n", slow);
+  const auto profile = profile_from(text, "p.txt");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->slow, (std::vector<SlowHost>{{"n3", 0.25, 0.5, 0.6, 3, 0.7}}));
+  EXPECT_NE(to_text(*profile).find(slow), std::string::npos) << to_text(*profile);
+
+  const std::string pair = "asymmetric n1 n4 bandwidth=0.4\n";
+  const auto asymmetric = profile_from(with(four_hosts, "slow n3 bandwidth=0.25\n", pair), "p.txt");
+  ASSERT_TRUE(asymmetric) << asymmetric.error().message;
+  EXPECT_EQ(asymmetric->asymmetric, (std::vector<AsymmetricHosts>{{"n1", "n4", 0.4}}));
+  EXPECT_NE(to_text(*asymmetric).find(pair), std::string::npos) << to_text(*asymmetric);
+}
+
+TEST(ProfileText, WithAnOutlierThatCannotBeIsRefused) {
+  const std::string slow = "slow n3 bandwidth=0.25";
+  expect_refusal(slow, "slow n3 latency=0.5",
+                 "p.txt:9: latency=0.5 of a slow host cannot be (a factor from above 1 to 1000)");
+  expect_refusal(
+      slow, "slow n3",
+      "p.txt:9: 'slow' takes a host and some of bandwidth, sends, receives, latency or cores, with a factor");
+  expect_refusal(slow, "asymmetric n1 bandwidth=0.5",
+                 "p.txt:9: 'asymmetric' takes two hosts, from and to, and bandwidth= with a factor");
+  expect_refusal(slow, "asymmetric n1 n1 bandwidth=0.5", "p.txt:9: 'asymmetric' takes two hosts, and n1 is one");
+  expect_refusal(slow, "asymmetric n1 n9 bandwidth=0.5", "p.txt:9: no 'host' names n9 of an asymmetric pair");
 }
 
 TEST(ProfileText, OfOneHostNeedsNoLink) {
@@ -116,8 +157,9 @@ TEST(ProfileText, OfAnotherKindOrVersionIsRefused) {
 }
 
 TEST(ProfileText, WithAnUnknownWordIsRefused) {
-  expect_refusal("slow n3", "slwo n3",
-                 "p.txt:9: 'slwo' is not known (measured, host, node, rack, island, slow, memory or end)");
+  expect_refusal(
+      "slow n3", "slwo n3",
+      "p.txt:9: 'slwo' is not known (measured, host, node, rack, island, slow, asymmetric, cache, memory or end)");
   expect_refusal("uplink=", "upink=",
                  "p.txt:6: rack takes no 'upink=59.3MB/s' (hosts, latency, bandwidth or uplink, each "
                  "with '=' and its value)");
@@ -139,9 +181,9 @@ TEST(ProfileText, WithAnAbsurdNumberIsRefused) {
   expect_refusal("latency=25us", "latency=25s",
                  "p.txt:5: latency=25s cannot be (1ns to 10s; leave out what was not measured)");
   expect_refusal("bandwidth=0.25", "bandwidth=1.5",
-                 "p.txt:9: bandwidth=1.5 of a slow host cannot be (a factor from 0.001 to below 1)");
+                 "p.txt:9: bandwidth=1.5 of what is slow cannot be (a factor from 0.001 to below 1)");
   expect_refusal("bandwidth=0.25", "bandwidth=0",
-                 "p.txt:9: bandwidth=0 of a slow host cannot be (a factor from 0.001 to below 1)");
+                 "p.txt:9: bandwidth=0 of what is slow cannot be (a factor from 0.001 to below 1)");
 }
 
 TEST(ProfileText, ThatSaysSomethingTwiceIsRefused) {
