@@ -23,7 +23,7 @@ extern "C" {
  *  Texts are JSON objects in UTF-8, terminated by a zero; each function returns the bytes that the whole text needs,
  *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. */
 struct strata_mpi_introspection {
-  uint32_t version; /**< 4; what a version adds stands at the end */
+  uint32_t version; /**< 5; what a version adds stands at the end */
 
   /** The MPI library's own all-reduce, past strata: the address of a function with MPI_Allreduce's type. */
   void (*native_allreduce)(void);
@@ -60,6 +60,11 @@ struct strata_mpi_introspection {
    *  Collective; makes the context if it is not there yet. 0, or -1 when the words are wrong or the way is not possible
    *  here. */
   int (*use_way)(const void* communicator, uint64_t bytes, const char* way);
+
+  /** Since version 5. What measure_links() or a probe of this job saw of each pair of nodes, on rank 0: host names by
+   *  node, and rows (from) of columns (to) of seconds and of bytes per second, null where a pair has not met. An empty
+   *  object when nothing was measured here, and on the other ranks. Local. */
+  size_t (*describe_pairs)(const void* communicator, char* text, size_t room);
 };
 
 /** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off).

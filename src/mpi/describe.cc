@@ -54,7 +54,29 @@ json ways_of(const tune::Candidate& candidate, std::int32_t nodes, std::size_t b
   return ways;
 }
 
+json rows_of(const std::vector<double>& cells, std::size_t nodes) {
+  json rows = json::array();
+  for (std::size_t from = 0; from < nodes; ++from) {
+    json row = json::array();
+    for (std::size_t to = 0; to < nodes; ++to) {
+      const double value = cells[from * nodes + to];
+      row.push_back(value > 0 ? json(value) : json(nullptr));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 } // namespace
+
+std::string describe_pairs(const comm::Context& context) {
+  const topo::LinkMatrix* const matrix = context.matrix();
+  if (matrix == nullptr) return "{}";
+  const auto nodes = static_cast<std::size_t>(matrix->nodes);
+  return text_of({{"hosts", context.host_of_node()},
+                  {"latency", rows_of(matrix->latency, nodes)},
+                  {"bandwidth", rows_of(matrix->bandwidth, nodes)}});
+}
 
 std::string describe(const comm::Context& context, const comm::Process& process) {
   const std::vector<std::string>& hosts = context.hosts();
@@ -64,6 +86,8 @@ std::string describe(const comm::Context& context, const comm::Process& process)
                   {"hosts", hosts},
                   {"levels", levels_of(context.hierarchy())},
                   {"transports", context.transport_by_rank()},
+                  {"switches", context.switches()},
+                  {"links", {{"origin", to_text(context.links().origin)}, {"path", context.links().path}}},
                   {"notes", context.notes()},
                   {"machine", context.machine_text()},
                   {"kernels", process.kernels().instruction_set},

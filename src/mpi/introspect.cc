@@ -85,7 +85,7 @@ int measure_links(const void* communicator) {
 
 std::size_t links_text(const void* communicator, char* text, std::size_t room) {
   const std::string known =
-      with_context(communicator, std::string(), [](const comm::Context& context) { return context.links_text(); });
+      with_context(communicator, std::string(), [](const comm::Context& context) { return context.links().text; });
   return hand_out(known, text, room);
 }
 
@@ -94,11 +94,22 @@ int use_way(const void* communicator, std::uint64_t bytes, const char* way) {
   return with_context(communicator, -1, [&](comm::Context& context) { return context.use_way(bytes, way) ? 0 : -1; });
 }
 
+std::size_t pairs_text(const void* communicator, char* text, std::size_t room) {
+#ifdef HAVE_JSON
+  const std::string known = with_context(communicator, std::string("{}"),
+                                         [](const comm::Context& context) { return describe_pairs(context); });
+  return hand_out(known, text, room);
+#else
+  static_cast<void>(communicator);
+  return hand_out("{}", text, room);
+#endif
+}
+
 } // namespace
 
 const void* introspect() {
   static const strata_mpi_introspection table = {
-      4,
+      5,
       reinterpret_cast<void (*)()>(state().native_allreduce),
       context_text,
       choice_text,
@@ -107,6 +118,7 @@ const void* introspect() {
       measure_links,
       links_text,
       use_way,
+      pairs_text,
   };
   return &table;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "topo/hierarchy.h"
+#include "tune/profile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,7 @@ struct InfoFlags {
   std::string levels;   ///< hierarchy of that schedule, as STRATA_LEVELS
   int rank = -1;        ///< print this rank's program only
   bool verify = false;  ///< prove the schedule too
+  bool measure = false; ///< measure the links between the nodes of the job first
   bool waits = false;   ///< show what the processes of this node wait for, instead
 };
 
@@ -39,14 +41,24 @@ std::string info_text(const nlohmann::json& document);
 /// The hierarchy in a job as describe_context of strata_mpi.h gives it.
 topo::Hierarchy hierarchy_of(const nlohmann::json& job);
 
+/// The part "links" of a job whose links were measured: the numbers of each level and what is slow. `now` in seconds
+/// since the epoch.
+nlohmann::json links_facts(const tune::Profile& profile, const nlohmann::json& job, std::int64_t now);
+/// What the tree of the job says of its groups, and its ranks: names, numbers, and what is slow.
+topo::Remarks link_remarks(const nlohmann::json& job);
+std::vector<std::string> rank_labels(const nlohmann::json& job);
+/// What else there is to say of the links: when and by whom they were measured, what is slow, switches.
+std::vector<std::string> link_lines(const nlohmann::json& job);
+
 /// The programs of a schedule over the hierarchy that `levels` says, as text; with the proof's verdict if wanted.
 Result<std::string> schedule_text(const InfoFlags& flags);
 
 /// What the processes of this node that run with strata wait for.
 std::string waits_text(bool as_json);
 
-/// Draws a hierarchy; the error says why the file could not be written.
-Status draw(const std::string& file, const topo::Hierarchy& hierarchy, const std::vector<std::string>& labels);
+/// Draws a job, or a hierarchy by itself; the error says why the file could not be written.
+Status draw(const std::string& file, const nlohmann::json& job);
+Status draw(const std::string& file, const topo::Hierarchy& hierarchy);
 
 /// The hierarchy that --levels says by itself, without a job: as many ranks as it names.
 Result<topo::Hierarchy> hierarchy_of_levels(const std::string& levels);

@@ -25,7 +25,7 @@ constexpr const char* compiler = "gcc " __VERSION__;
 #endif
 
 json build_facts() {
-  json facts = {{"compiler", compiler}, {"libraries", json::array()}};
+  json facts = {{"compiler", compiler}, {"libraries", json::array()}, {"site_profiles", STRATA_SITE_PROFILES}};
 #ifdef HAVE_HIGHWAY
   facts["libraries"].push_back("highway");
 #endif

@@ -4,6 +4,8 @@
 #include "tools/info.h"
 #include "tools/mpi_texts.h"
 
+#include <ctime>
+
 namespace strata::tools {
 namespace {
 
@@ -25,10 +27,24 @@ json transports_by_pair(const json& mine, int ranks) {
   return rows;
 }
 
+/// Adds to a job what is known of its links. On rank 0.
+void add_links(json& job, const strata_mpi_introspection& strata) {
+  const std::string text = links_profile(strata, MPI_COMM_WORLD);
+  if (text.empty() || !job.contains("levels")) return;
+  if (const auto profile = tune::profile_from(text, "links"))
+    job["links"] = links_facts(*profile, job, std::time(nullptr));
+}
+
 /// Collective; complete on rank 0.
-json job_facts(int ranks) {
+json job_facts(const InfoFlags& flags, int ranks) {
   const strata_mpi_introspection* const strata = strata_mpi_introspect();
+  const MPI_Comm world = MPI_COMM_WORLD;
+  const int measured = strata != nullptr && flags.measure ? strata->measure_links(&world) : 0;
   json job = strata != nullptr ? context_facts(*strata, MPI_COMM_WORLD) : json::object();
+  if (strata != nullptr) add_links(job, *strata);
+  if (measured != 0 && job.contains("notes"))
+    job["notes"].push_back(measured > 0 ? "all ranks share one node: there are no links between nodes to measure"
+                                        : "the links could not be measured (STRATA_LOG=choice says why)");
   job["transports_by_pair"] = transports_by_pair(job, ranks);
   job["size"] = ranks;
   job["library"] = mpi_library_version();
@@ -52,7 +68,7 @@ int main(int count, char** arguments) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const json job = job_facts(ranks);
+  const json job = job_facts(flags, ranks);
   int status = 0;
   if (rank == 0) {
     json document = installation_facts();

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "tools/command_line.h"
 #include "tools/info.h"
+#include "tools/written_file.h"
 
 #include "config.h"
 #ifdef HAVE_PUGIXML
@@ -11,10 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 
 namespace strata::tools {
 namespace {
@@ -34,13 +32,19 @@ int write_out(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
 }
 
+#ifndef HAVE_PUGIXML
+Error cannot_draw(const std::string& file) {
+  return {ErrorKind::unsupported, fmt::format("cannot write {}: built without pugixml", printable(file))};
+}
+#endif
+
 /// --schedule, or the drawing of --levels: what needs neither a job nor facts of this machine.
 std::optional<int> show_levels(const InfoFlags& flags) {
   if (flags.levels.empty()) return std::nullopt;
   if (!flags.svg.empty()) {
     const auto hierarchy = hierarchy_of_levels(flags.levels);
     if (!hierarchy) return complain(tool, hierarchy.error().message, bad_usage);
-    if (const Status drawn = draw(flags.svg, *hierarchy, {}); !drawn) return complain(tool, drawn.error().message, 1);
+    if (const Status drawn = draw(flags.svg, *hierarchy); !drawn) return complain(tool, drawn.error().message, 1);
   }
   if (flags.schedule.empty()) return 0;
   const auto text = schedule_text(flags);
@@ -66,6 +70,7 @@ std::optional<int> parse(InfoFlags& flags, int count, char** arguments) {
       ->needs(schedule)
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--verify", flags.verify, "prove the schedule too")->needs(schedule);
+  app.add_flag("--measure", flags.measure, "measure the links between the nodes of the job first")->excludes(levels);
   app.add_flag("--waits", flags.waits, "what your processes on this node wait for inside strata, now")
       ->excludes(svg)
       ->excludes(levels);
@@ -94,17 +99,21 @@ topo::Hierarchy hierarchy_of(const json& job) {
   return hierarchy;
 }
 
-Status draw(const std::string& file, const topo::Hierarchy& hierarchy, const std::vector<std::string>& labels) {
+Status draw(const std::string& file, const topo::Hierarchy& hierarchy) {
 #ifdef HAVE_PUGIXML
-  const std::string picture = topo::to_svg(hierarchy, labels);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "w"), std::fclose);
-  if (out && std::fwrite(picture.data(), 1, picture.size(), out.get()) == picture.size() && std::fflush(out.get()) == 0)
-    return ok();
-  return Error{ErrorKind::resource, fmt::format("cannot write {}: {}", printable(file), std::strerror(errno))};
+  return write_whole(file, topo::to_svg(hierarchy, {}));
 #else
   static_cast<void>(hierarchy);
-  static_cast<void>(labels);
-  return Error{ErrorKind::unsupported, fmt::format("cannot write {}: built without pugixml", printable(file))};
+  return cannot_draw(file);
+#endif
+}
+
+Status draw(const std::string& file, const json& job) {
+#ifdef HAVE_PUGIXML
+  return write_whole(file, topo::to_svg(hierarchy_of(job), rank_labels(job), link_remarks(job), link_lines(job)));
+#else
+  static_cast<void>(job);
+  return cannot_draw(file);
 #endif
 }
 
@@ -113,9 +122,7 @@ int show(const InfoFlags& flags, const json& document) {
   if (!flags.svg.empty()) {
     if (job.is_null() || !job.contains("levels"))
       return complain(tool, "--svg draws a job of several ranks: run under mpirun, or give --levels", bad_usage);
-    const auto hosts = job["hosts"].get<std::vector<std::string>>();
-    if (const Status drawn = draw(flags.svg, hierarchy_of(job), hosts); !drawn)
-      return complain(tool, drawn.error().message, 1);
+    if (const Status drawn = draw(flags.svg, job); !drawn) return complain(tool, drawn.error().message, 1);
   }
   return write_out(flags.as_json ? document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
                                  : info_text(document));

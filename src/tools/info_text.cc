@@ -26,6 +26,7 @@ void add_build(std::string& text, const json& document) {
   text += fmt::format("  built with {}\n", libraries.empty() ? "no optional library" : libraries);
   text += fmt::format("  for MPI    {}\n", text_of(document["build"]["mpi"]));
   text += fmt::format("  preload    {}\n", text_of(document["preload"]));
+  text += fmt::format("  profiles   {} (of the site)\n", text_of(document["build"]["site_profiles"]));
   text += fmt::format("  kernels    {}\n", text_of(document["kernels"]));
   const std::string name = text_of(machine["text"]), trouble = text_of(machine["trouble"]);
   text += fmt::format("  machine    {}{}usable cores: {}{}\n", name, name.empty() ? "" : "; ",
@@ -111,10 +112,12 @@ void add_job(std::string& text, const json& job) {
   }
   text += fmt::format(" on {} {}, {}\n", job["nodes"].get<int>(), job["nodes"].get<int>() == 1 ? "node" : "nodes",
                       text_of(job["library"]));
-  const std::string tree = topo::to_text(hierarchy_of(job), job["hosts"].get<std::vector<std::string>>());
+  const std::string tree = topo::to_text(hierarchy_of(job), rank_labels(job), link_remarks(job));
   for (std::size_t begin = 0, end = 0; (end = tree.find('\n', begin)) != std::string::npos; begin = end + 1)
     text += "  " + tree.substr(begin, end + 1 - begin);
   text += fmt::format("  to a table: {}\n", text_of(job["machine"]));
+  for (const std::string& line : link_lines(job))
+    text += fmt::format("  {}\n", line);
   for (const json& note : job["notes"])
     text += fmt::format("  note: {}\n", text_of(note));
   add_pairs(text, job["transports_by_pair"]);

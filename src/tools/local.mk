@@ -11,17 +11,19 @@ if HAVE_CLI11
 if HAVE_JSON
 libstrata_tools_a_SOURCES += \
   src/tools/command_line.cc src/tools/command_line.h \
-  src/tools/info.h src/tools/info_facts.cc src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
+  src/tools/info.h src/tools/info_facts.cc src/tools/info_links.cc \
+  src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
   src/tools/info_waits.cc \
+  src/tools/matrix.h \
   src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc \
   src/tools/probe.h src/tools/probe_flags.cc \
   src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_plan.cc src/tools/sim_report.cc src/tools/sim_run.cc \
   src/tools/sim_trace.cc \
   src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_table.cc
 if HAVE_PUGIXML
-libstrata_tools_a_SOURCES += src/tools/perf_plot.cc
+libstrata_tools_a_SOURCES += src/tools/matrix.cc src/tools/perf_plot.cc
 else
-libstrata_tools_a_SOURCES += src/tools/perf_no_plot.cc
+libstrata_tools_a_SOURCES += src/tools/no_matrix.cc src/tools/perf_no_plot.cc
 endif
 
 bin_PROGRAMS += bin/strata-info bin/strata-perf bin/strata-probe bin/strata-sim bin/strata-tune

@@ -41,6 +41,10 @@ std::string links_profile(const strata_mpi_introspection& strata, MPI_Comm commu
   return text;
 }
 
+json pair_facts(const strata_mpi_introspection& strata, MPI_Comm communicator) {
+  return ask([&](char* text, std::size_t room) { return strata.describe_pairs(&communicator, text, room); });
+}
+
 std::string mpi_library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;

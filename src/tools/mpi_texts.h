@@ -24,6 +24,9 @@ nlohmann::json statistics_facts(const strata_mpi_introspection& strata);
 /// describe_links: the text of a profile, or nothing.
 std::string links_profile(const strata_mpi_introspection& strata, MPI_Comm communicator);
 
+/// describe_pairs.
+nlohmann::json pair_facts(const strata_mpi_introspection& strata, MPI_Comm communicator);
+
 /// The first line of what the MPI library says of itself.
 std::string mpi_library_version();
 

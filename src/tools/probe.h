@@ -8,6 +8,7 @@
 namespace strata::tools {
 
 struct ProbeFlags {
+  std::string svg;    ///< file for the heat maps of pairs of nodes; empty: none
   std::string output; ///< file for the profile; empty: standard output
 };
 

@@ -10,6 +10,7 @@ std::optional<int> parse(ProbeFlags& flags, int count, char** arguments) {
   prepare(app, "strata-probe");
   app.add_option("--output", flags.output, "write the profile to FILE, at once, instead of to standard output")
       ->type_name("FILE");
+  app.add_option("--svg", flags.svg, "draw latency and bandwidth of each pair of nodes into FILE")->type_name("FILE");
   return parse(app, "strata-probe", count, arguments);
 }
 

@@ -2,8 +2,10 @@
 // strata-probe under a launcher: every rank takes part in the measurement, rank 0 writes the profile.
 #include "base/written_file.h"
 #include "tools/command_line.h"
+#include "tools/matrix.h"
 #include "tools/mpi_texts.h"
 #include "tools/probe.h"
+#include "tune/probed_links.h"
 
 namespace strata::tools {
 namespace {
@@ -16,6 +18,29 @@ int write_out(const ProbeFlags& flags, const std::string& profile) {
     return written ? 0 : complain(tool, written.error().message, 1);
   }
   return write_to_standard_output(profile) ? 0 : complain(tool, "cannot write to standard output", 1);
+}
+
+/// The pairs of nodes as heat maps.
+Status draw_pairs(const std::string& file, const strata_mpi_introspection& strata) {
+  const nlohmann::json pairs = pair_facts(strata, MPI_COMM_WORLD);
+  if (!pairs.contains("hosts")) return Error{ErrorKind::unsupported, "nothing is known of pairs of nodes"};
+  const auto hosts = pairs["hosts"].get<std::vector<std::string>>();
+  topo::LinkMatrix matrix;
+  matrix.nodes = static_cast<std::int32_t>(hosts.size());
+  for (const auto& [key, cells] : {std::pair{"latency", &matrix.latency}, std::pair{"bandwidth", &matrix.bandwidth}})
+    for (const nlohmann::json& row : pairs[key])
+      for (const nlohmann::json& value : row)
+        cells->push_back(value.is_number() ? value.get<double>() : 0);
+  const auto picture = matrix_svg(hosts, matrix);
+  return picture ? write_whole(file, *picture) : Status(picture.error());
+}
+
+/// What is slower than the rest, for the person who waits: on standard error, because the profile may go to the other.
+void tell_findings(const std::string& text) {
+  const auto profile = tune::profile_from(text, "links");
+  if (!profile) return;
+  for (const std::string& finding : tune::findings(*profile))
+    std::fprintf(stderr, "%s: %s\n", tool, finding.c_str());
 }
 
 /// Collective; the exit status.
@@ -31,6 +56,9 @@ int probe(const ProbeFlags& flags, int rank) {
   if (rank != 0) return 0;
   const std::string profile = links_profile(*strata, world);
   if (profile.empty()) return complain(tool, "several nodes have the same host name, so a profile cannot name them", 1);
+  tell_findings(profile);
+  if (!flags.svg.empty())
+    if (const Status drawn = draw_pairs(flags.svg, *strata); !drawn) return complain(tool, drawn.error().message, 1);
   return write_out(flags, profile);
 }
 

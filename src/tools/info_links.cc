@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The links of a job as they were measured: the part "links" of the document, and what the tree says of it.
+#include "tools/info.h"
+#include "tune/link_numbers.h"
+#include "tune/probed_links.h"
+#include "tune/quantity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace strata::tools {
+namespace {
+
+using nlohmann::json;
+
+json number_or_null(double value) { return value > 0 ? json(value) : json(nullptr); }
+
+/// Ranks or groups of the level before in the largest group of each level.
+std::vector<std::size_t> most_members(const topo::Hierarchy& hierarchy) {
+  std::vector<std::size_t> most;
+  for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
+    const topo::Level& level = hierarchy.levels[l];
+    std::vector<std::set<std::int32_t>> members(static_cast<std::size_t>(level.groups));
+    for (std::size_t rank = 0; rank < level.group_of.size(); ++rank)
+      members[static_cast<std::size_t>(level.group_of[rank])].insert(l == 0 ? static_cast<std::int32_t>(rank)
+                                                                            : hierarchy.levels[l - 1].group_of[rank]);
+    std::size_t count = 0;
+    for (const auto& group : members)
+      count = std::max(count, group.size());
+    most.push_back(count);
+  }
+  return most;
+}
+
+json level_facts(const tune::Profile& profile, const topo::Hierarchy& hierarchy,
+                 const std::vector<std::string>& hosts) {
+  json rows = json::array();
+  const std::vector<std::size_t> members = most_members(hierarchy);
+  const std::vector<tune::LevelNumbers> numbers = tune::numbers_of(profile, hierarchy, hosts);
+  for (std::size_t l = 0; l < numbers.size(); ++l) {
+    json groups = json::array();
+    for (const tune::GroupNumbers& group : numbers[l].groups)
+      groups.push_back({{"name", group.name}, {"uplink_bytes_per_second", number_or_null(group.uplink)}});
+    rows.push_back({{"name", hierarchy.levels[l].name},
+                    {"link", to_text(hierarchy.levels[l].link)},
+                    {"members", members[l]},
+                    {"latency_seconds", number_or_null(numbers[l].latency)},
+                    {"bytes_per_second", number_or_null(numbers[l].bandwidth)},
+                    {"groups", groups}});
+  }
+  return rows;
+}
+
+json rate_facts(const tune::MemoryRates& rates) {
+  return {{"copy", number_or_null(rates.copy)},
+          {"copy_all", number_or_null(rates.copy_all)},
+          {"reduce", number_or_null(rates.reduce)},
+          {"reduce_all", number_or_null(rates.reduce_all)}};
+}
+
+std::string age_text(std::int64_t seconds) {
+  const std::int64_t minute = 60, hour = 60 * minute, day = 24 * hour;
+  if (seconds < 2 * minute) return fmt::format("{} s ago", std::max<std::int64_t>(0, seconds));
+  if (seconds < 2 * hour) return fmt::format("{} min ago", seconds / minute);
+  return seconds < 2 * day ? fmt::format("{} h ago", seconds / hour) : fmt::format("{} days ago", seconds / day);
+}
+
+/// Of a group between nodes: "118.6MB/s and 25us between its nodes".
+std::string inside_text(const json& links, std::size_t level) {
+  const json& row = links["levels"][level];
+  if (!row["bytes_per_second"].is_number() || !row["latency_seconds"].is_number()) return "";
+  std::string members = "node";
+  if (level > 0)
+    if (const json& below = links["levels"][level - 1]; below["bytes_per_second"].is_number())
+      members = below["name"].get<std::string>();
+  return fmt::format("{} and {} between its {}s", tune::rate_text(row["bytes_per_second"].get<double>()),
+                     tune::duration_text(row["latency_seconds"].get<double>()), members);
+}
+
+} // namespace
+
+json links_facts(const tune::Profile& profile, const json& job, std::int64_t now) {
+  const auto hosts = job["hosts"].get<std::vector<std::string>>();
+  json slow = json::array(), asymmetric = json::array();
+  for (const tune::SlowHost& host : profile.slow)
+    slow.push_back({{"host", host.host},
+                    {"bandwidth", host.bandwidth},
+                    {"sends", host.sends},
+                    {"receives", host.receives},
+                    {"latency", host.latency},
+                    {"cores", host.cores}});
+  for (const tune::AsymmetricHosts& link : profile.asymmetric)
+    asymmetric.push_back({{"from", link.from}, {"to", link.to}, {"bandwidth", link.bandwidth}});
+  json facts = job["links"];
+  facts.update({{"measured", tune::time_text(profile.measured)},
+                {"age_seconds", now - profile.measured},
+                {"transport", profile.transport},
+                {"levels", level_facts(profile, hierarchy_of(job), hosts)},
+                {"slow", slow},
+                {"asymmetric", asymmetric},
+                {"findings", tune::findings(profile)},
+                {"cache", rate_facts(profile.cache)},
+                {"memory", rate_facts(profile.memory)}});
+  return facts;
+}
+
+topo::Remarks link_remarks(const json& job) {
+  topo::Remarks remarks;
+  if (!job.contains("links") || !job["links"].contains("levels")) return remarks;
+  const json& links = job["links"];
+  for (std::size_t level = 0; level < links["levels"].size(); ++level) {
+    std::vector<std::string>& of_groups = remarks.emplace_back();
+    const std::string inside = inside_text(links, level);
+    const json& groups = links["levels"][level]["groups"];
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      std::string remark;
+      const auto add = [&](const std::string& part) { remark += (remark.empty() || part.empty() ? "" : ", ") + part; };
+      const auto name = groups[group]["name"].get<std::string>();
+      add(name == fmt::format("r{}", group) ? "" : name);
+      add(inside);
+      if (const json& uplink = groups[group]["uplink_bytes_per_second"]; uplink.is_number())
+        add("uplink of " + tune::rate_text(uplink.get<double>()));
+      of_groups.push_back(std::move(remark));
+    }
+  }
+  return remarks;
+}
+
+std::vector<std::string> rank_labels(const json& job) {
+  auto labels = job["hosts"].get<std::vector<std::string>>();
+  if (!job.contains("links") || !job["links"].contains("levels")) return labels;
+  for (std::string& label : labels) {
+    const std::string host = label;
+    for (const json& slow : job["links"]["slow"])
+      if (slow["host"] == host) label += ", slow";
+    for (const json& link : job["links"]["asymmetric"])
+      if (link["from"] == host) label += ", asymmetric to " + link["to"].get<std::string>();
+  }
+  return labels;
+}
+
+std::vector<std::string> link_lines(const json& job) {
+  std::vector<std::string> lines;
+  if (!job.contains("links") || job["nodes"].get<int>() < 2) return lines;
+  const json& links = job["links"];
+  if (!links.contains("levels")) {
+    lines.push_back("links between nodes: not measured (--measure does; so do programs while they run)");
+  } else {
+    const auto path = links["path"].get<std::string>();
+    lines.push_back(
+        fmt::format("links between nodes: measured {} ({}) over {}, by {}{}", links["measured"].get<std::string>(),
+                    age_text(links["age_seconds"].get<std::int64_t>()), links["transport"].get<std::string>(),
+                    links["origin"].get<std::string>(), path.empty() ? "" : " (" + path + ")"));
+    for (const json& finding : links["findings"])
+      lines.push_back("  " + finding.get<std::string>());
+    const auto rates = [&](const char* where) {
+      const json& row = links[where];
+      const auto of = [&](const char* what) { return row[what].is_number() ? row[what].get<double>() : 0.0; };
+      return tune::MemoryRates{of("copy"), of("copy_all"), of("reduce"), of("reduce_all")};
+    };
+    if (const tune::MemoryRates cache = rates("cache"), memory = rates("memory"); cache.copy > 0 && memory.copy > 0)
+      lines.push_back("  " + tune::sentence_of(cache, memory));
+  }
+  std::map<std::string, std::set<std::string>> at_switch;
+  const json& switches = job["switches"];
+  for (std::size_t rank = 0; rank < switches.size(); ++rank)
+    if (const auto name = switches[rank].get<std::string>(); !name.empty())
+      at_switch[name].insert(job["hosts"][rank].get<std::string>());
+  for (const auto& [name, hosts] : at_switch)
+    lines.push_back(fmt::format("switch {} by the scheduler's word: {}", name, fmt::join(hosts, " ")));
+  return lines;
+}
+
+} // namespace strata::tools
