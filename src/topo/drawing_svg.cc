@@ -60,6 +60,13 @@ void measure_grid(const Box& box, std::vector<double>& widths, std::vector<doubl
 
 double head_height(const Box& box) { return box.remark.empty() ? title_height : 2 * title_height; }
 
+/// Like printable(), but never cut: a line may be as long as it must.
+std::string whole_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 void measure(Box& box) {
   box.columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(box.inside.size()))));
   std::vector<double> widths, heights;
@@ -85,7 +92,7 @@ Box box_of(const Hierarchy& hierarchy, const Branch& branch, std::span<const std
   Box box;
   box.branch = &branch;
   box.title = printable(title_of(hierarchy, branch));
-  box.remark = printable(branch.remark);
+  box.remark = whole_line(branch.remark);
   for (const Branch& smaller : branch.branches)
     box.inside.push_back(box_of(hierarchy, smaller, labels));
   if (branch.branches.empty())
@@ -182,7 +189,7 @@ std::string to_svg(const Hierarchy& hierarchy, std::span<const std::string> labe
   double width = std::max(picture.size.width + 2 * gap, draw_legend(svg, picture.size.height + 2 * gap));
   double bottom = picture.size.height + 2 * gap + legend_height;
   for (const std::string& line : lines) {
-    const std::string shown = printable(line);
+    const std::string shown = whole_line(line);
     append_text(svg, gap, bottom + 12, shown);
     width = std::max(width, 2 * gap + letter_width * static_cast<double>(shown.size()));
     bottom += title_height;
