@@ -20,6 +20,9 @@
 namespace strata::topo {
 namespace {
 
+/// Fewer samples of a node's latency than two passes over three nodes give may all have met the same bad moment.
+constexpr std::size_t least_samples = 8;
+
 std::size_t place(std::int32_t node) { return static_cast<std::size_t>(node); }
 
 std::vector<double> measured(const std::vector<double>& values) {
@@ -68,6 +71,7 @@ std::vector<SlowNode> slow_nodes(std::span<const std::int32_t> rack_of, std::spa
     usual[kind] = lower_median(std::move(of_nodes));
   }
   for (std::size_t node = 0; node < seconds.size(); ++node) {
+    if (seconds[node][0].size() + seconds[node][1].size() < least_samples) continue;
     std::vector<double> relative;
     for (std::size_t kind = 0; kind < usual.size(); ++kind)
       for (const double one : seconds[node][kind])

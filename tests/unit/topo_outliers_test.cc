@@ -109,8 +109,20 @@ TEST(Outliers, DoNotCallTheOnlyNodeOfARackLate) {
   std::vector<topo::PairLatency> latencies;
   for (std::int32_t a = 0; a < 6; ++a)
     for (std::int32_t b = a + 1; b < 6; ++b)
-      latencies.push_back({a, b, b == 5 ? 90e-6 : 20e-6});
+      for (int times = 0; times < 2; ++times)
+        latencies.push_back({a, b, b == 5 ? 90e-6 : 20e-6});
   EXPECT_TRUE(topo::outliers_of(rack_of, {}, latencies).nodes.empty());
+}
+
+TEST(Outliers, DoNotCallANodeLateThatWasSeenInFewRounds) {
+  const std::vector<std::int32_t> rack_of(4, 0);
+  std::vector<topo::PairLatency> latencies;
+  for (int pass = 1; pass <= 2; ++pass) {
+    for (std::int32_t a = 0; a < 4; ++a)
+      for (std::int32_t b = 0; b < 4; ++b)
+        if (a != b) latencies.push_back({a, b, a == 2 || b == 2 ? 90e-6 : 20e-6});
+    EXPECT_EQ(topo::outliers_of(rack_of, {}, latencies).nodes.size(), pass == 1 ? 0U : 1U) << pass << " passes";
+  }
 }
 
 TEST(LinkMatrix, HasTheMedianRateAndTheLeastLatencyOfEachWay) {
