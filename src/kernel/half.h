@@ -7,9 +7,16 @@
 #include <bit>
 #include <cstdint>
 
+/// In front of functions that nvcc compiles for the host and for GPUs.
+#ifdef __CUDACC__
+#define STRATA_EVERYWHERE __host__ __device__
+#else
+#define STRATA_EVERYWHERE
+#endif
+
 namespace strata::kernel {
 
-inline float float_of_float16(std::uint16_t half) {
+STRATA_EVERYWHERE inline float float_of_float16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1fu;
   std::uint32_t fraction = half & 0x3ffu;
@@ -25,7 +32,7 @@ inline float float_of_float16(std::uint16_t half) {
   return std::bit_cast<float>(sign | (113 - shift) << 23 | fraction << 13);
 }
 
-inline std::uint16_t float16_of_float(float value) {
+STRATA_EVERYWHERE inline std::uint16_t float16_of_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -46,11 +53,11 @@ inline std::uint16_t float16_of_float(float value) {
   return static_cast<std::uint16_t>(sign | half);
 }
 
-inline float float_of_bfloat16(std::uint16_t half) {
+STRATA_EVERYWHERE inline float float_of_bfloat16(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-inline std::uint16_t bfloat16_of_float(float value) {
+STRATA_EVERYWHERE inline std::uint16_t bfloat16_of_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
+  src/kernel/elements.h \
   src/kernel/half.h \
   src/kernel/kernel.h \
   src/kernel/scalar.cc

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The plain loops: one element at a time, in the words of kernel.h.
-#include "kernel/half.h"
+#include "kernel/elements.h"
 #include "kernel/kernel.h"
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
-
-#ifdef __FAST_MATH__
-#error "the kernels keep NaNs, signed zeros and the order of operands: compile without -ffast-math"
-#endif
 
 namespace strata::kernel {
 namespace {
@@ -18,122 +12,7 @@ namespace {
 using type::Element;
 using type::Operation;
 
-// ---- formats: how an element is stored, and in what it is accumulated -------------------------------------------
-
-template <class T>
-struct Plain {
-  using Stored = T;
-  static T widen(T value) { return value; }
-  static T narrow(T value) { return value; }
-};
-
-struct Float16 {
-  using Stored = std::uint16_t;
-  static float widen(Stored value) { return float_of_float16(value); }
-  static Stored narrow(float value) { return float16_of_float(value); }
-};
-
-struct Bfloat16 {
-  using Stored = std::uint16_t;
-  static float widen(Stored value) { return float_of_bfloat16(value); }
-  static Stored narrow(float value) { return bfloat16_of_float(value); }
-};
-
-// ---- operations -------------------------------------------------------------------------------------------------
-
-float quiet(float nan) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nan) | 0x00400000u); }
-double quiet(double nan) { return std::bit_cast<double>(std::bit_cast<std::uint64_t>(nan) | 0x0008000000000000u); }
-float invalid(float) { return std::bit_cast<float>(0xffc00000u); }
-double invalid(double) { return std::bit_cast<double>(0xfff8000000000000u); }
-
-/// `result` of a and b, but a NaN by the rule of kernel.h: processors and compilers differ in which one they keep.
-template <class T>
-T with_ordered_nan(T a, T b, T result) {
-  if (!std::isnan(result)) return result;
-  if (std::isnan(a)) return quiet(a);
-  if (std::isnan(b)) return quiet(b);
-  return invalid(result);
-}
-
-/// Unsigned and not narrower than int: overflow wraps, also where the integer promotions would make it signed.
-template <class T>
-using Wrapping = std::common_type_t<unsigned, std::make_unsigned_t<T>>;
-
-struct Sum {
-  template <class T>
-  static T join(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return with_ordered_nan(a, b, a + b);
-    else
-      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-  }
-};
-
-struct Product {
-  template <class T>
-  static T join(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return with_ordered_nan(a, b, a * b);
-    else
-      return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-  }
-};
-
-struct Minimum {
-  template <class T>
-  static T join(T a, T b) {
-    return a < b ? a : b;
-  }
-};
-
-struct Maximum {
-  template <class T>
-  static T join(T a, T b) {
-    return a > b ? a : b;
-  }
-};
-
-struct LogicalAnd {
-  template <class T>
-  static T join(T a, T b) {
-    return static_cast<T>(a != 0 && b != 0);
-  }
-};
-
-struct LogicalOr {
-  template <class T>
-  static T join(T a, T b) {
-    return static_cast<T>(a != 0 || b != 0);
-  }
-};
-
-struct LogicalXor {
-  template <class T>
-  static T join(T a, T b) {
-    return static_cast<T>((a != 0) != (b != 0));
-  }
-};
-
-struct BitwiseAnd {
-  template <class T>
-  static T join(T a, T b) {
-    return static_cast<T>(a & b);
-  }
-};
-
-struct BitwiseOr {
-  template <class T>
-  static T join(T a, T b) {
-    return static_cast<T>(a | b);
-  }
-};
-
-struct BitwiseXor {
-  template <class T>
-  static T join(T a, T b) {
-    return static_cast<T>(a ^ b);
-  }
-};
+using namespace elements;
 
 // ---- loops ------------------------------------------------------------------------------------------------------
 
