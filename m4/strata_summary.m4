@@ -16,6 +16,9 @@ strata $PACKAGE_VERSION is configured:
   STRATA_SUMMARY_ROW([kernels (SIMD)  ], [highway])
   STRATA_SUMMARY_ROW([UCX transport   ], [ucx])
   STRATA_SUMMARY_ROW([hwloc topology  ], [hwloc])
+  AS_IF([test "$strata_has_cuda" = yes],
+    [AS_ECHO(["  CUDA buffers      yes: compute capabilities $CUDA_ARCHITECTURES and later ($NVCC)"])],
+    [AS_ECHO(["  CUDA buffers      no: $strata_why_cuda"])])
   STRATA_SUMMARY_ROW([tools           ], [cli11])
   STRATA_SUMMARY_ROW([JSON output     ], [json])
   STRATA_SUMMARY_ROW([SVG, XML output ], [pugixml])

@@ -86,6 +86,9 @@ std::span<const OptionRow> option_table() {
       choice<&Options::device_native, device_natives>(
           "DEVICE_NATIVE", "How the MPI library gets buffers in device memory; auto: as they are if it knows CUDA.",
           Scope::local),
+      number<&Options::device_blocks, 1, 65535, Zero::allowed>(
+          "DEVICE_BLOCKS", "Most thread blocks of a reduction on a GPU; 0: four for each multiprocessor.",
+          Scope::local),
       bytes<&Options::bounce, 1_MiB, 64_GiB>(
           "BOUNCE", "Most bytes of pinned host memory that buffers in device memory pass through, of one process.",
           Scope::local),

@@ -62,6 +62,7 @@ struct Options {
   std::uint64_t bounce = std::uint64_t{64} << 20;   ///< most bytes of pinned memory that device buffers pass through
   /// How the MPI library gets such buffers.
   DeviceNative device_native = DeviceNative::automatic;
+  std::uint64_t device_blocks = 0; ///< most thread blocks of a reduction on a GPU; 0: chosen
 };
 
 enum class Scope : std::uint8_t {

@@ -31,6 +31,7 @@ unit_tests_SOURCES += \
   tests/unit/hier_text_test.cc \
   tests/unit/hierarchies.h \
   tests/unit/interpreter.h \
+  tests/unit/kernel_cuda_test.cc \
   tests/unit/kernel_scalar_test.cc \
   tests/unit/main.cc \
   tests/unit/memory_model.h \
@@ -40,6 +41,7 @@ unit_tests_SOURCES += \
   tests/unit/probed_network.h \
   tests/unit/plan_world.h \
   tests/unit/programs.h \
+  tests/unit/samples.h \
   tests/unit/sched_builder_test.cc \
   tests/unit/sched_schedule_test.cc \
   tests/unit/shm_channel_test.cc \
@@ -98,3 +100,18 @@ unit_tests_SOURCES += tests/unit/tools_links_test.cc tests/unit/tools_matrix_tes
 endif
 endif
 endif
+if HAVE_CUDA
+unit_tests_SOURCES += \
+  tests/unit/cuda_driver_test.h \
+  tests/unit/device_cuda_memory_test.cc \
+  tests/unit/device_cuda_test.cc
+check_PROGRAMS += tests/unit/libcuda.so.1 tests/unit/old/libcuda.so.1
+endif
+# A libcuda without a GPU, and one of a driver that is too old. They have the true one's name: it is what the module asks for.
+fake_libcuda_flags = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1
+tests_unit_libcuda_so_1_SOURCES = tests/unit/fake_libcuda.c tests/unit/fake_libcuda.h
+tests_unit_libcuda_so_1_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_unit_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
+tests_unit_old_libcuda_so_1_SOURCES = $(tests_unit_libcuda_so_1_SOURCES)
+tests_unit_old_libcuda_so_1_CPPFLAGS = $(tests_unit_libcuda_so_1_CPPFLAGS) -DFAKE_LIBCUDA_IS_OLD
+tests_unit_old_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)

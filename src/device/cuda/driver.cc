@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda/driver.h"
+
+#include "device/cuda/stream.h"
+
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+namespace strata::device {
+namespace {
+
+constexpr const char* libcuda_name = "libcuda.so.1";
+
+CUdeviceptr place_of(const void* memory) { return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory)); }
+void* memory_at(CUdeviceptr place) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(place)); }
+
+/// A reference to libcuda if the process has it; never loads it.
+void* loaded_libcuda() { return dlopen(libcuda_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD); }
+
+/// How many objects the process has loaded so far. Costs a fraction of what dlopen does to say that one is not there.
+std::uint64_t count_loaded_objects() {
+  std::uint64_t count = 0;
+  const auto first = [](dl_phdr_info* info, std::size_t, void* found) {
+    *static_cast<std::uint64_t*>(found) = info->dlpi_adds;
+    return 1;
+  };
+  dl_iterate_phdr(first, &count);
+  return count;
+}
+
+/// What is asked of a pointer, in one call.
+struct Answers {
+  CUmemorytype type{}; ///< 0 for what CUDA does not know
+  int device = -1;
+  unsigned long long buffer = 0;
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  unsigned managed = 0;
+  int legacy_handles = 0;
+};
+
+CUresult ask(const Library& library, const void* pointer, Answers& answers) {
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                 CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                 CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                 CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                 CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                 CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+  void* values[] = {&answers.type,  &answers.device,  &answers.buffer,        &answers.base,
+                    &answers.bytes, &answers.managed, &answers.legacy_handles};
+  static_assert(std::size(asked) == std::size(values));
+  return library.cuPointerGetAttributes(std::size(asked), asked, values, place_of(pointer));
+}
+
+Memory memory_from(const Answers& answers) {
+  Memory memory;
+  if (answers.managed != 0)
+    memory.kind = Kind::managed;
+  else if (answers.type == CU_MEMORYTYPE_DEVICE)
+    memory.kind = Kind::device;
+  else if (answers.type == CU_MEMORYTYPE_HOST)
+    memory.kind = Kind::pinned;
+  else
+    return memory;
+  memory.device = memory.kind == Kind::pinned ? -1 : answers.device;
+  memory.buffer = answers.buffer;
+  memory.base = static_cast<std::byte*>(memory_at(answers.base));
+  memory.bytes = answers.bytes;
+  memory.exportable = memory.kind == Kind::device && answers.legacy_handles != 0;
+  return memory;
+}
+
+} // namespace
+
+Driver* open_cuda(const Options& options, std::string& why_not) {
+  // On Windows' Linux the driver has another device.
+  const bool driver_is_there = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+  void* const loaded = driver_is_there ? nullptr : loaded_libcuda();
+  if (loaded != nullptr) dlclose(loaded);
+  if (driver_is_there || loaded != nullptr) return new CudaDriver(options.device_blocks);
+  why_not = "there is no NVIDIA driver: /dev/nvidiactl does not exist, and the process has not loaded libcuda.so.1";
+  return nullptr;
+}
+
+CudaDriver::Ready::Ready(const Library& found, std::uint64_t most_blocks)
+    : library(found), contexts(library), mappings(library, contexts) {
+  for (std::int32_t device = 0; device < contexts.devices(); ++device)
+    kernels.push_back(std::make_unique<Kernels>(library, contexts, device, most_blocks));
+}
+
+CudaDriver::~CudaDriver() {
+  delete ready_.load();
+  if (libcuda_ != nullptr) dlclose(libcuda_);
+}
+
+bool CudaDriver::initialised() { return ready_.load(std::memory_order_acquire) != nullptr || look(); }
+
+bool CudaDriver::look() {
+  const std::lock_guard lock(mutex_);
+  if (ready_.load(std::memory_order_acquire) != nullptr) return true;
+  if (libcuda_ == nullptr) {
+    const std::uint64_t loaded_objects = count_loaded_objects();
+    if (loaded_objects == loaded_objects_) return false;
+    libcuda_ = loaded_libcuda();
+    loaded_objects_ = loaded_objects;
+    if (libcuda_ == nullptr) return false;
+  }
+  if (!library_) library_ = library_in(libcuda_);
+  if (!*library_) return false;
+  CUcontext context = nullptr;
+  if ((**library_).cuCtxGetCurrent(&context) != CUDA_SUCCESS) return false; // before cuInit: CUDA_ERROR_NOT_INITIALIZED
+  ready_.store(new Ready(**library_, most_blocks_), std::memory_order_release);
+  return true;
+}
+
+Result<CudaDriver::Ready*> CudaDriver::ready() {
+  if (initialised()) return ready_.load(std::memory_order_acquire);
+  const std::lock_guard lock(mutex_);
+  if (library_ && !*library_) return library_->error();
+  return Error{ErrorKind::unsupported, "the program has not initialised CUDA"};
+}
+
+Result<Memory> CudaDriver::memory_of(const void* pointer) {
+  const auto state = ready();
+  if (!state) return Memory{};
+  const Library& library = (*state)->library;
+  Answers answers;
+  CUresult code = ask(library, pointer, answers);
+  if (code == CUDA_ERROR_INVALID_CONTEXT) {
+    // Of a thread that has none: any does, and without one there is no memory of a device.
+    const CUcontext context = (*state)->contexts.any_active();
+    if (context == nullptr) return Memory{};
+    const Current current(library, context);
+    code = ask(library, pointer, answers);
+  }
+  switch (code) {
+  case CUDA_SUCCESS:
+    return memory_from(answers);
+  case CUDA_ERROR_INVALID_VALUE:   // some drivers say this of the host's memory
+  case CUDA_ERROR_NOT_INITIALIZED: // nobody has memory of a device any more
+  case CUDA_ERROR_DEINITIALIZED:   // while the program ends
+    return Memory{};
+  default:
+    return library.error(code, fmt::format("cuPointerGetAttributes of {}", pointer));
+  }
+}
+
+std::int32_t CudaDriver::devices() {
+  const auto state = ready();
+  return state ? (*state)->contexts.devices() : 0;
+}
+
+Result<Facts> CudaDriver::facts(std::int32_t device) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const Library& library = (*state)->library;
+  if (device < 0 || device >= (*state)->contexts.devices())
+    return Error{ErrorKind::argument, fmt::format("there is no device {}", device)};
+  const CUdevice handle = (*state)->contexts.handle(device);
+  Facts facts;
+  char name[256] = "", address[32] = "";
+  if (const CUresult code = library.cuDeviceGetName(name, sizeof name, handle); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuDeviceGetName of device {}", device));
+  if (const CUresult code = library.cuDeviceGetPCIBusId(address, sizeof address, handle); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuDeviceGetPCIBusId of device {}", device));
+  if (const CUresult code = library.cuDeviceTotalMem(&facts.bytes, handle); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuDeviceTotalMem of device {}", device));
+  facts.name = name;
+  facts.pci_address = address;
+  return facts;
+}
+
+Result<void*> CudaDriver::allocate(std::int32_t device, std::size_t bytes) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const auto context = (*state)->contexts.primary(device);
+  if (!context) return context.error();
+  const Library& library = (*state)->library;
+  const Current current(library, *context);
+  CUdeviceptr place = 0;
+  if (const CUresult code = library.cuMemAlloc(&place, bytes); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuMemAlloc of {} bytes on device {}", bytes, device));
+  return memory_at(place);
+}
+
+Status CudaDriver::free(void* memory) {
+  const auto found = memory_of(memory);
+  if (!found) return found.error();
+  const auto state = ready();
+  if (!state || found->kind != Kind::device)
+    return Error{ErrorKind::argument, fmt::format("{} is not memory of a device", memory)};
+  const auto context = (*state)->contexts.primary(found->device);
+  if (!context) return context.error();
+  const Library& library = (*state)->library;
+  const Current current(library, *context);
+  return library.checked(library.cuMemFree(place_of(memory)), fmt::format("cuMemFree on device {}", found->device));
+}
+
+Result<void*> CudaDriver::allocate_pinned(std::size_t bytes) {
+  const auto state = ready();
+  if (!state) return state.error();
+  // In any context: it is for those of all devices.
+  CUcontext context = (*state)->contexts.any_active();
+  if (context == nullptr) {
+    const auto first = (*state)->contexts.primary(0);
+    if (!first) return first.error();
+    context = *first;
+  }
+  const Library& library = (*state)->library;
+  const Current current(library, context);
+  void* memory = nullptr;
+  if (const CUresult code = library.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuMemHostAlloc of {} bytes", bytes));
+  return memory;
+}
+
+Status CudaDriver::free_pinned(void* memory) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const Library& library = (*state)->library;
+  const Current current(library, (*state)->contexts.any_active());
+  return library.checked(library.cuMemFreeHost(memory), "cuMemFreeHost");
+}
+
+Result<std::unique_ptr<Stream>> CudaDriver::make_stream(std::int32_t device) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const auto context = (*state)->contexts.primary(device);
+  if (!context) return context.error();
+  const Library& library = (*state)->library;
+  const Current current(library, *context);
+  CUstream stream = nullptr;
+  if (const CUresult code = library.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuStreamCreate on device {}", device));
+  Kernels& kernels = *(*state)->kernels[static_cast<std::size_t>(device)];
+  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(library, *context, stream, device, kernels));
+}
+
+Result<std::unique_ptr<Event>> CudaDriver::make_event(std::int32_t device) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const auto context = (*state)->contexts.primary(device);
+  if (!context) return context.error();
+  const Library& library = (*state)->library;
+  const Current current(library, *context);
+  CUevent event = nullptr;
+  if (const CUresult code = library.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); code != CUDA_SUCCESS)
+    return library.error(code, fmt::format("cuEventCreate on device {}", device));
+  return std::unique_ptr<Event>(std::make_unique<CudaEvent>(library, *context, event, device));
+}
+
+Status CudaDriver::synchronise(std::int32_t device) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const auto context = (*state)->contexts.primary(device);
+  if (!context) return context.error();
+  const Library& library = (*state)->library;
+  const Current current(library, *context);
+  return library.checked(library.cuCtxSynchronize(), fmt::format("cuCtxSynchronize of device {}", device));
+}
+
+Result<std::string> CudaDriver::export_memory(void* memory) {
+  const auto found = memory_of(memory);
+  if (!found) return found.error();
+  if (found->kind != Kind::device)
+    return Error{ErrorKind::argument, fmt::format("{} is not memory of a device", memory)};
+  if (!found->exportable)
+    return Error{ErrorKind::unsupported,
+                 fmt::format("memory of device {} from a pool or a virtual mapping has no handle for other processes",
+                             found->device)};
+  const auto state = ready();
+  if (!state) return state.error();
+  return (*state)->mappings.export_memory(memory, found->device);
+}
+
+Result<void*> CudaDriver::open_exported(const std::string& exported, std::int32_t device) {
+  const auto state = ready();
+  if (!state) return state.error();
+  return (*state)->mappings.open(exported, device);
+}
+
+Status CudaDriver::close_exported(void* memory) {
+  const auto state = ready();
+  if (!state) return state.error();
+  return (*state)->mappings.close(memory);
+}
+
+Status CudaDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
+  const auto state = ready();
+  if (!state) return state.error();
+  Contexts& contexts = (*state)->contexts;
+  const auto own = contexts.primary(device), other = contexts.primary(peer);
+  if (!own) return own.error();
+  if (!other) return other.error();
+  if (device == peer) return ok();
+  const Library& library = (*state)->library;
+  const std::string what = fmt::format("cuDeviceCanAccessPeer of device {} to device {}", device, peer);
+  int can = 0;
+  if (const CUresult code = library.cuDeviceCanAccessPeer(&can, contexts.handle(device), contexts.handle(peer));
+      code != CUDA_SUCCESS)
+    return library.error(code, what);
+  if (can == 0) return Error{ErrorKind::unsupported, what + ": no"};
+  const Current current(library, *own);
+  const CUresult code = library.cuCtxEnablePeerAccess(*other, 0);
+  if (code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return ok();
+  return library.checked(code, fmt::format("cuCtxEnablePeerAccess of device {} to device {}", device, peer));
+}
+
+} // namespace strata::device
