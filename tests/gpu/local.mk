@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# For a machine with a GPU; nothing here is run by make check but what says that there is none.
+EXTRA_DIST += tests/gpu/check
+mpi_c_sources += tests/gpu/allreduce.c
+dist_check_SCRIPTS += tests/gpu/without_gpu_test
+if HAVE_CUDA
+check_PROGRAMS += tests/gpu/kernels
+endif
+tests_gpu_kernels_SOURCES = tests/gpu/kernels.cc tests/unit/samples.h
+tests_gpu_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit
+tests_gpu_kernels_LDADD = libstrata-core.a
