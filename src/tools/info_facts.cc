@@ -74,6 +74,7 @@ json module_facts(const std::vector<std::string>& folders) {
   add("kernel", "vectorised reductions", module_file(folders, "kernel.so"));
   add("hwloc", "topology of the machine", module_file(folders, "hwloc.so"));
   add("ucx", "transport between nodes", module_file(folders, "ucx.so"));
+  add("cuda", "buffers in GPU memory", module_file(folders, "cuda.so"));
   for (const std::string& path : mpi_modules(folders)) {
     const std::string file = fs::path(path).filename().string();
     add("mpi", "for " + file.substr(4, file.size() - 7), path);

@@ -119,8 +119,8 @@ int compare_all(Gpu& gpu) {
   int cases = 0, failures = 0;
   for (std::size_t e = 0; e < type::element_kinds; ++e)
     for (std::size_t o = 0; o < type::operation_kinds; ++o)
-      for (const std::size_t count : {1, 3, 17, 1000, 4097, 300001})
-        for (const std::size_t inputs : {2, 3})
+      for (const unsigned count : {1u, 3u, 17u, 1000u, 4097u, 300001u})
+        for (const unsigned inputs : {2u, 3u})
           for (const bool alike : {true, false}) {
             const Case test{static_cast<Element>(e), static_cast<Operation>(o), count, inputs, alike, count % 2 == 0};
             if (!type::is_defined(test.element, test.operation)) continue;
@@ -130,7 +130,7 @@ int compare_all(Gpu& gpu) {
             ++cases;
             if (same && *same) continue;
             if (++failures > most_told) continue;
-            std::printf("FAILED: %s of %zu vectors of %zu %s%s: %s\n", std::string(name_of(test.operation)).c_str(),
+            std::printf("FAILED: %s of %u vectors of %u %s%s: %s\n", std::string(name_of(test.operation)).c_str(),
                         inputs, count, std::string(name_of(test.element)).c_str(), alike ? "" : ", not aligned alike",
                         same ? "other bits than the plain loops" : same.error().message.c_str());
           }
@@ -162,7 +162,7 @@ void measure(Gpu& gpu) {
   std::printf("\n64 MiB vectors, GB/s read and written        of a copy\n%-40s %8.0f\n", "copy", copy / 1e9);
   const void* const from[] = {gpu.vector(0), gpu.vector(1), gpu.vector(2)};
   for (const Element element : {Element::float32, Element::float64, Element::float16, Element::bfloat16, Element::int8})
-    for (const std::size_t inputs : {2, 3}) {
+    for (const unsigned inputs : {2u, 3u}) {
       const double rate = bytes_per_second(gpu, (inputs + 1) * bytes, [&] {
         return gpu.stream().reduce(element, Operation::sum, gpu.vector(3), {from, inputs}, bytes / bytes_of(element));
       });

@@ -124,7 +124,7 @@ TEST(CudaKernels, CoverEveryCountOfElementsWithAnyNumberOfThreads) {
   for (const Kernel& kernel : all_kernels()) {
     if (kernel.operation != Operation::maximum) continue; // which thread does what is the same for all operations
     for (std::size_t count = 0; count < 200; ++count)
-      for (const std::uint64_t threads : {1, 2, 7, 256})
+      for (const unsigned threads : {1u, 2u, 7u, 256u})
         for (const bool alike : {true, false})
           ASSERT_TRUE(agrees(kernel, {count, 2, threads, alike, false, Sample::any_bits}, random));
   }
