@@ -136,6 +136,7 @@ private:
   /// One slice in flight.
   struct Slice {
     std::uint64_t number = 0; ///< over the plan's life
+    std::int64_t place = 0;   ///< in its request
     Request* request = nullptr;
     SliceMemory::Room room; ///< of its first element
     Stage stage = Stage::finished;

@@ -21,8 +21,7 @@ bool Plan::attempt_recorded(const BoundStep& step, std::uint32_t index, Slice& s
   record_wait(begin, request.call);
   step_was_recorded_ = true;
   shape_.recorder->record({trace::Event::Kind::step, first_step_name_ + index, begin, trace::now(), request.call,
-                           slice.first_element / request.slice_elements,
-                           (last - first) * static_cast<std::int64_t>(request.reducer.element_bytes)});
+                           slice.place, (last - first) * static_cast<std::int64_t>(request.reducer.element_bytes)});
   return complete;
 }
 

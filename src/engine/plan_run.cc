@@ -72,7 +72,7 @@ bool Plan::start_slice(Request& request) {
   slice.number = next_slice_++;
   slice.request = &request;
   slice.geometry = geometry_found;
-  ++request.started_slices;
+  slice.place = request.started_slices++;
   slice.open_steps = static_cast<std::uint32_t>(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s)
     slice.waiting_for[s] = steps_[s].dependencies;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The links of a job as they were measured: the part "links" of the document, and what the tree says of it.
+#include "base/quantity.h"
 #include "tools/info.h"
 #include "tune/link_numbers.h"
 #include "tune/probed_links.h"
-#include "tune/quantity.h"
 
 #include <fmt/format.h>
 
@@ -75,8 +75,8 @@ std::string inside_text(const json& links, std::size_t level) {
   if (level > 0)
     if (const json& below = links["levels"][level - 1]; below["bytes_per_second"].is_number())
       members = below["name"].get<std::string>();
-  return fmt::format("{} and {} between its {}s", tune::rate_text(row["bytes_per_second"].get<double>()),
-                     tune::duration_text(row["latency_seconds"].get<double>()), members);
+  return fmt::format("{} and {} between its {}s", rate_text(row["bytes_per_second"].get<double>()),
+                     duration_text(row["latency_seconds"].get<double>()), members);
 }
 
 } // namespace
@@ -94,7 +94,7 @@ json links_facts(const tune::Profile& profile, const json& job, std::int64_t now
   for (const tune::AsymmetricHosts& link : profile.asymmetric)
     asymmetric.push_back({{"from", link.from}, {"to", link.to}, {"bandwidth", link.bandwidth}});
   json facts = job["links"];
-  facts.update({{"measured", tune::time_text(profile.measured)},
+  facts.update({{"measured", time_text(profile.measured)},
                 {"age_seconds", now - profile.measured},
                 {"transport", profile.transport},
                 {"levels", level_facts(profile, hierarchy_of(job), hosts)},
@@ -121,7 +121,7 @@ topo::Remarks link_remarks(const json& job) {
       add(name == fmt::format("r{}", group) ? "" : name);
       add(inside);
       if (const json& uplink = groups[group]["uplink_bytes_per_second"]; uplink.is_number())
-        add("uplink of " + tune::rate_text(uplink.get<double>()));
+        add("uplink of " + rate_text(uplink.get<double>()));
       of_groups.push_back(std::move(remark));
     }
   }

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "tools/command_line.h"
 #include "tools/info.h"
-#include "tools/written_file.h"
+#include "base/written_file.h"
 
 #include "config.h"
 #ifdef HAVE_PUGIXML
