@@ -173,9 +173,10 @@ TEST(ProfileText, WithAnUnknownWordIsRefused) {
 TEST(ProfileText, WithAnAbsurdNumberIsRefused) {
   expect_refusal("bandwidth=118.6MB/s", "bandwidth=0MB/s",
                  "p.txt:5: bandwidth=0MB/s cannot be (1kB/s to 1000TB/s; leave out what was not measured)");
-  expect_refusal("bandwidth=118.6MB/s", "bandwidth=-1MB/s",
-                 "p.txt:5: bandwidth: '-1MB/s' is no rate (such as 118.6MB/s, with B/s, kB/s, MB/s, GB/s or TB/s, or "
-                 "Gbit/s and its like)");
+  expect_refusal(
+      "bandwidth=118.6MB/s", "bandwidth=-1MB/s",
+      "p.txt:5: bandwidth: '-1MB/s' is no rate (such as 118.6MB/s or 10Gbit/s, with k, M, G, T, Ki, Mi, Gi or "
+      "Ti before B/s or bit/s)");
   expect_refusal("uplink=59.3MB/s", "uplink=59300TB/s",
                  "p.txt:6: uplink=59300TB/s cannot be (1kB/s to 1000TB/s; leave out what was not measured)");
   expect_refusal("latency=25us", "latency=25s",
