@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // strata-info's command line and what it writes.
 #include "base/text.h"
+#include "base/written_file.h"
 #include "tools/command_line.h"
 #include "tools/info.h"
-#include "base/written_file.h"
 
 #include "config.h"
 #ifdef HAVE_PUGIXML
