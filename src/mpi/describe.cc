@@ -46,7 +46,7 @@ json ways_of(const tune::Candidate& candidate, std::int32_t nodes, std::size_t b
   json ways = json::array();
   tune::Way way = tune::way_of(candidate);
   const std::vector<tune::Around> stores = tune::stores_to_try(bytes);
-  if (nodes > 1 || way.kind == tune::Candidate::Kind::native || stores.size() == 1) return {to_text(way)};
+  if (nodes > 1 || way.kind == tune::Candidate::Kind::native || stores.size() == 1) return json::array({to_text(way)});
   for (const tune::Around around : stores) {
     way.around = around;
     ways.push_back(to_text(way));
@@ -101,7 +101,8 @@ std::string describe_choice(const comm::Context& context, std::size_t bytes) {
   for (const tune::Candidate& candidate : choice.runners_up)
     runners_up.push_back({{"name", candidate.name()}, {"seconds", candidate.seconds}});
   // Candidate after candidate, in the words of strata-table(5).
-  json ways = {ways_of(choice.chosen, context.nodes(), low)};
+  json ways = json::array(); // braces would make an object of a pair of texts
+  ways.push_back(ways_of(choice.chosen, context.nodes(), low));
   for (const tune::Candidate& candidate : choice.runners_up)
     ways.push_back(ways_of(candidate, context.nodes(), low));
   return text_of({{"bytes", bytes},

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <unistd.h>
 
 namespace strata::device {
 namespace {
@@ -75,16 +74,6 @@ Memory memory_from(const Answers& answers) {
 }
 
 } // namespace
-
-Driver* open_cuda(const Options& options, std::string& why_not) {
-  // On Windows' Linux the driver has another device.
-  const bool driver_is_there = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-  void* const loaded = driver_is_there ? nullptr : loaded_libcuda();
-  if (loaded != nullptr) dlclose(loaded);
-  if (driver_is_there || loaded != nullptr) return new CudaDriver(options.device_blocks);
-  why_not = "there is no NVIDIA driver: /dev/nvidiactl does not exist, and the process has not loaded libcuda.so.1";
-  return nullptr;
-}
 
 CudaDriver::Ready::Ready(const Library& found, std::uint64_t most_blocks)
     : library(found), contexts(library), mappings(library, contexts) {

@@ -23,9 +23,6 @@
 
 namespace strata::device {
 
-/// Null where no program can ever load libcuda: without a device file of NVIDIA's driver. The reason is in `why_not`.
-Driver* open_cuda(const Options& options, std::string& why_not);
-
 class CudaDriver final : public Driver {
 public:
   explicit CudaDriver(std::uint64_t most_blocks) : most_blocks_(most_blocks) {}

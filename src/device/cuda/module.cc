@@ -6,6 +6,6 @@
 extern "C" __attribute__((visibility("default"))) strata::device::Driver*
 strata_device_v1(const strata::Options* options, const std::string* faults, std::string* why_not);
 
-strata::device::Driver* strata_device_v1(const strata::Options* options, const std::string*, std::string* why_not) {
-  return strata::device::open_cuda(*options, *why_not);
+strata::device::Driver* strata_device_v1(const strata::Options* options, const std::string*, std::string*) {
+  return new strata::device::CudaDriver(options->device_blocks);
 }
