@@ -18,7 +18,7 @@ namespace strata::device {
 
 /// What cuda.h calls CUDA_ERROR_…, and a code that no driver knows.
 inline constexpr int out_of_memory = 2, invalid_value = 1, unsupported_ptx = 222, uncorrectable = 214,
-                     unknown_code = 4711;
+                     unknown_code = 1001; // no code, but one that the enumeration can hold
 
 inline std::string folder_of_build() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 

@@ -191,7 +191,7 @@ TEST_F(CudaDriverTest, NamesTheCallThatFailedAndItsReason) {
       {"cuStreamCreate", invalid_value, [](Driver& driver) { return told(driver.make_stream(0)); }, ErrorKind::argument,
        "cuStreamCreate on device 0: CUDA_ERROR_INVALID_VALUE"},
       {"cuEventCreate", unknown_code, [](Driver& driver) { return told(driver.make_event(2)); }, ErrorKind::resource,
-       "cuEventCreate on device 2: CUDA error 4711"},
+       "cuEventCreate on device 2: CUDA error 1001"},
       {"cuDevicePrimaryCtxRetain", out_of_memory, [](Driver& driver) { return told(driver.make_event(2)); },
        ErrorKind::resource, "cuDevicePrimaryCtxRetain of device 2: CUDA_ERROR_OUT_OF_MEMORY"},
       {"cuCtxSynchronize", uncorrectable, [](Driver& driver) { return driver.synchronise(0); }, ErrorKind::resource,
