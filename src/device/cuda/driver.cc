@@ -164,16 +164,12 @@ Result<Facts> CudaDriver::facts(std::int32_t device) {
 }
 
 Result<void*> CudaDriver::allocate(std::int32_t device, std::size_t bytes) {
-  const auto state = ready();
-  if (!state) return state.error();
-  const auto context = (*state)->contexts.primary(device);
-  if (!context) return context.error();
-  const Library& library = (*state)->library;
-  const Current current(library, *context);
-  CUdeviceptr place = 0;
-  if (const CUresult code = library.cuMemAlloc(&place, bytes); code != CUDA_SUCCESS)
-    return library.error(code, fmt::format("cuMemAlloc of {} bytes on device {}", bytes, device));
-  return memory_at(place);
+  return in_context_of<Result<void*>>(device, [&](Ready& state, CUcontext) -> Result<void*> {
+    CUdeviceptr place = 0;
+    if (const CUresult code = state.library.cuMemAlloc(&place, bytes); code != CUDA_SUCCESS)
+      return state.library.error(code, fmt::format("cuMemAlloc of {} bytes on device {}", bytes, device));
+    return memory_at(place);
+  });
 }
 
 Status CudaDriver::free(void* memory) {
@@ -216,40 +212,31 @@ Status CudaDriver::free_pinned(void* memory) {
 }
 
 Result<std::unique_ptr<Stream>> CudaDriver::make_stream(std::int32_t device) {
-  const auto state = ready();
-  if (!state) return state.error();
-  const auto context = (*state)->contexts.primary(device);
-  if (!context) return context.error();
-  const Library& library = (*state)->library;
-  const Current current(library, *context);
-  CUstream stream = nullptr;
-  if (const CUresult code = library.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING); code != CUDA_SUCCESS)
-    return library.error(code, fmt::format("cuStreamCreate on device {}", device));
-  Kernels& kernels = *(*state)->kernels[static_cast<std::size_t>(device)];
-  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(library, *context, stream, device, kernels));
+  using Made = Result<std::unique_ptr<Stream>>;
+  return in_context_of<Made>(device, [&](Ready& state, CUcontext context) -> Made {
+    CUstream stream = nullptr;
+    if (const CUresult code = state.library.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING); code != CUDA_SUCCESS)
+      return state.library.error(code, fmt::format("cuStreamCreate on device {}", device));
+    Kernels& kernels = *state.kernels[static_cast<std::size_t>(device)];
+    return std::unique_ptr<Stream>(std::make_unique<CudaStream>(state.library, context, stream, device, kernels));
+  });
 }
 
 Result<std::unique_ptr<Event>> CudaDriver::make_event(std::int32_t device) {
-  const auto state = ready();
-  if (!state) return state.error();
-  const auto context = (*state)->contexts.primary(device);
-  if (!context) return context.error();
-  const Library& library = (*state)->library;
-  const Current current(library, *context);
-  CUevent event = nullptr;
-  if (const CUresult code = library.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); code != CUDA_SUCCESS)
-    return library.error(code, fmt::format("cuEventCreate on device {}", device));
-  return std::unique_ptr<Event>(std::make_unique<CudaEvent>(library, *context, event, device));
+  using Made = Result<std::unique_ptr<Event>>;
+  return in_context_of<Made>(device, [&](Ready& state, CUcontext context) -> Made {
+    CUevent event = nullptr;
+    if (const CUresult code = state.library.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); code != CUDA_SUCCESS)
+      return state.library.error(code, fmt::format("cuEventCreate on device {}", device));
+    return std::unique_ptr<Event>(std::make_unique<CudaEvent>(state.library, context, event, device));
+  });
 }
 
 Status CudaDriver::synchronise(std::int32_t device) {
-  const auto state = ready();
-  if (!state) return state.error();
-  const auto context = (*state)->contexts.primary(device);
-  if (!context) return context.error();
-  const Library& library = (*state)->library;
-  const Current current(library, *context);
-  return library.checked(library.cuCtxSynchronize(), fmt::format("cuCtxSynchronize of device {}", device));
+  return in_context_of<Status>(device, [&](Ready& state, CUcontext) {
+    return state.library.checked(state.library.cuCtxSynchronize(),
+                                 fmt::format("cuCtxSynchronize of device {}", device));
+  });
 }
 
 Result<std::string> CudaDriver::export_memory(void* memory) {

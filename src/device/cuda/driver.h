@@ -57,6 +57,16 @@ private:
 
   /// What there is, or the error that nothing is yet.
   Result<Ready*> ready();
+  /// What `body(ready, context)` answers in the primary context of a device, or why that cannot be entered.
+  template <typename Answer, typename Body>
+  Answer in_context_of(std::int32_t device, const Body& body) {
+    const auto state = ready();
+    if (!state) return state.error();
+    const auto context = (*state)->contexts.primary(device);
+    if (!context) return context.error();
+    const Current current((*state)->library, *context);
+    return body(**state, *context);
+  }
   bool look();
 
   const std::uint64_t most_blocks_;
