@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 namespace strata::mpi {
 namespace {
@@ -37,7 +38,7 @@ std::string describe_with(const comm::Context& context, const std::uint64_t* byt
 /// What `ask` says of the context of a communicator, which is made like for a call of the program that is due;
 /// `otherwise` when there is none.
 template <typename Answer, typename Ask>
-Answer with_context(const void* communicator, Answer otherwise, const Ask& ask) {
+Answer with_context(const void* communicator, Answer otherwise, const Ask& ask) try {
   State& now = state();
   if (!now.active.load(std::memory_order_acquire)) return otherwise;
   CommunicatorRecord* const record = record_of(now, *static_cast<const MPI_Comm*>(communicator));
@@ -46,6 +47,8 @@ Answer with_context(const void* communicator, Answer otherwise, const Ask& ask) 
   if (now.several_threads) lock.lock();
   if (!record->context && (record->failed || !make_context(now, *record))) return otherwise;
   return ask(*record->context);
+} catch (const std::exception&) { // nothing may be thrown at a C program
+  return otherwise;
 }
 
 /// Of the context, or of its choice for `bytes`.

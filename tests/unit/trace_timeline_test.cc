@@ -25,11 +25,16 @@ Event call(std::uint64_t number, std::int64_t begin, std::int64_t end) {
   return {Event::Kind::call, 0, begin, end, number, 0, 8};
 }
 
+/// Calls 1 to `calls`.
+void record_calls(Recorder& recorder, std::uint64_t calls) {
+  recorder.call_name("ring", 2);
+  for (std::uint64_t number = 1; number <= calls; ++number)
+    recorder.record(call(number, 0, 1));
+}
+
 TEST(Recorder, KeepsTheLastEventsAndCountsThoseThatItDropped) {
   Recorder recorder(4);
-  recorder.call_name("ring", 2);
-  for (std::uint64_t number = 1; number <= 6; ++number)
-    recorder.record(call(number, 0, 1));
+  record_calls(recorder, 6);
   EXPECT_EQ(recorder.recorded(), 6U);
   EXPECT_EQ(recorder.dropped(), 2U);
   const std::string text = written(recorder);
@@ -40,9 +45,7 @@ TEST(Recorder, KeepsTheLastEventsAndCountsThoseThatItDropped) {
 
 TEST(Recorder, DropsNothingBeforeItIsFull) {
   Recorder recorder(4);
-  recorder.call_name("ring", 2);
-  for (std::uint64_t number = 1; number <= 4; ++number)
-    recorder.record(call(number, 0, 1));
+  record_calls(recorder, 4);
   EXPECT_EQ(recorder.dropped(), 0U);
 }
 
