@@ -34,6 +34,7 @@ dist_check_SCRIPTS += \
 mpi_c_sources += \
   tests/mpi/check.c \
   tests/mpi/communicators.c \
+  tests/mpi/connected.c \
   tests/mpi/device.c \
   tests/mpi/ends.c \
   tests/mpi/kinds.c \
