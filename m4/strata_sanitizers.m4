@@ -1,5 +1,6 @@
 dnl SPDX-License-Identifier: BSD-3-Clause
-dnl STRATA_SANITIZERS: build with sanitizers? Sets SANITIZE_FLAGS and the conditional SANITIZED.
+dnl STRATA_SANITIZERS: build with sanitizers? Sets SANITIZE_FLAGS and the conditionals SANITIZED and
+dnl SANITIZED_THREADS.
 AC_DEFUN([STRATA_SANITIZERS], [
   AC_ARG_ENABLE([sanitizers],
     [AS_HELP_STRING([--enable-sanitizers=LIST],
@@ -35,6 +36,7 @@ AC_DEFUN([STRATA_SANITIZERS], [
   AC_SUBST([SANITIZE_C_LIBS])
   AC_SUBST([SANITIZE_FLAGS])
   AM_CONDITIONAL([SANITIZED], [test "$enable_sanitizers" != no])
+  AM_CONDITIONAL([SANITIZED_THREADS], [test "$enable_sanitizers" = thread])
   AC_ARG_ENABLE([fuzzers], [AS_HELP_STRING([--enable-fuzzers], [build the fuzz targets; needs clang with libFuzzer])],
     [], [enable_fuzzers=no])
   FUZZER_LIBRARY=

@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace strata::tools {
 
@@ -26,15 +25,6 @@ std::optional<int> parse(CLI::App& app, const std::string& tool, int count, char
     std::replace(line.begin(), line.end(), '\n', ' ');
     return complain(tool, line + "; see " + tool + " --help", bad_usage);
   }
-}
-
-int complain(const std::string& tool, const std::string& line, int status) {
-  if (launch().rank <= 0) std::fprintf(stderr, "%s: %s\n", tool.c_str(), line.c_str());
-  return status;
-}
-
-bool write_to_standard_output(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
 } // namespace strata::tools

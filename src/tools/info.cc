@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/info.h"
-#include "tools/command_line.h"
+#include "tools/complaint.h"
 #include "tools/run_environment.h"
+
+#include <nlohmann/json.hpp>
 
 int main(int count, char** arguments) {
   using namespace strata::tools;

@@ -8,7 +8,7 @@
 #include "topo/hierarchy.h"
 #include "tune/profile.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>

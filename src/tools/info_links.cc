@@ -6,6 +6,7 @@
 #include "tune/probed_links.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// strata-info's command line and what it writes.
+// What strata-info writes.
 #include "base/text.h"
 #include "base/written_file.h"
-#include "tools/command_line.h"
+#include "tools/complaint.h"
 #include "tools/info.h"
 
 #include "config.h"
@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace strata::tools {
 namespace {
@@ -28,58 +28,13 @@ topo::LinkKind link_named(const std::string& name) {
   return topo::LinkKind::network;
 }
 
-int write_out(const std::string& text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
-}
-
 #ifndef HAVE_PUGIXML
 Error cannot_draw(const std::string& file) {
   return {ErrorKind::unsupported, fmt::format("cannot write {}: built without pugixml", printable(file))};
 }
 #endif
 
-/// --schedule, or the drawing of --levels: what needs neither a job nor facts of this machine.
-std::optional<int> show_levels(const InfoFlags& flags) {
-  if (flags.levels.empty()) return std::nullopt;
-  if (!flags.svg.empty()) {
-    const auto hierarchy = hierarchy_of_levels(flags.levels);
-    if (!hierarchy) return complain(tool, hierarchy.error().message, bad_usage);
-    if (const Status drawn = draw(flags.svg, *hierarchy); !drawn) return complain(tool, drawn.error().message, 1);
-  }
-  if (flags.schedule.empty()) return 0;
-  const auto text = schedule_text(flags);
-  if (!text) return complain(tool, text.error().message, bad_usage);
-  return write_out(*text);
-}
-
 } // namespace
-
-std::optional<int> parse(InfoFlags& flags, int count, char** arguments) {
-  CLI::App app("What strata is here: its build, the transports and options, and the topology of the job under mpirun.");
-  prepare(app, tool);
-  app.add_flag("--json", flags.as_json, "write all of it as a JSON document");
-  auto* svg = app.add_option("--svg", flags.svg, "draw the topology of the job, or of --levels, into FILE");
-  auto* schedule =
-      app.add_option("--schedule", flags.schedule, "print a schedule, such as direct+ring, over the ranks of --levels");
-  auto* levels = app.add_option("--levels", flags.levels, "the hierarchy, innermost first, as in STRATA_LEVELS: 4x2");
-  svg->type_name("FILE");
-  schedule->type_name("COMPOSITION")->needs(levels);
-  levels->type_name("TREE");
-  app.add_option("--rank", flags.rank, "print this rank's program only")
-      ->type_name("RANK")
-      ->needs(schedule)
-      ->check(CLI::NonNegativeNumber);
-  app.add_flag("--verify", flags.verify, "prove the schedule too")->needs(schedule);
-  app.add_flag("--measure", flags.measure, "measure the links between the nodes of the job first")->excludes(levels);
-  app.add_flag("--waits", flags.waits, "what your processes on this node wait for inside strata, now")
-      ->excludes(svg)
-      ->excludes(levels);
-  if (const auto status = parse(app, tool, count, arguments)) return status;
-  if (!flags.levels.empty() && flags.schedule.empty() && flags.svg.empty())
-    return complain(tool, "--levels needs --schedule or --svg; see strata-info --help", bad_usage);
-  if (flags.waits) return write_out(waits_text(flags.as_json));
-  return show_levels(flags);
-}
 
 topo::Hierarchy hierarchy_of(const json& job) {
   topo::Hierarchy hierarchy;
@@ -124,8 +79,10 @@ int show(const InfoFlags& flags, const json& document) {
       return complain(tool, "--svg draws a job of several ranks: run under mpirun, or give --levels", bad_usage);
     if (const Status drawn = draw(flags.svg, job); !drawn) return complain(tool, drawn.error().message, 1);
   }
-  return write_out(flags.as_json ? document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
-                                 : info_text(document));
+  return write_to_standard_output(flags.as_json ? document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+                                                : info_text(document))
+             ? 0
+             : 1;
 }
 
 } // namespace strata::tools

@@ -2,6 +2,7 @@
 #include "tools/info.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

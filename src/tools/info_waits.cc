@@ -3,6 +3,7 @@
 #include "tools/info.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace strata::tools {
 

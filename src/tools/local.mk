@@ -11,7 +11,8 @@ if HAVE_CLI11
 if HAVE_JSON
 libstrata_tools_a_SOURCES += \
   src/tools/command_line.cc src/tools/command_line.h \
-  src/tools/info.h src/tools/info_facts.cc src/tools/info_links.cc \
+  src/tools/complaint.cc src/tools/complaint.h \
+  src/tools/info.h src/tools/info_facts.cc src/tools/info_flags.cc src/tools/info_links.cc \
   src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
   src/tools/info_waits.cc \
   src/tools/matrix.h \

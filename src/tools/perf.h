@@ -79,7 +79,7 @@ std::string heading(const PerfFlags& flags, const PerfRun& run);
 std::string line_of(const PerfFlags& flags, const PerfRow& row);
 nlohmann::json document_of(const PerfFlags& flags, const PerfRun& run);
 
-/// Both medians over the size, and the ratio below it.
-Status plot(const std::string& file, const PerfFlags& flags, const PerfRun& run);
+/// A drawing (SVG) of both medians over the size, and the ratio below it.
+Result<std::string> plot(const PerfFlags& flags, const PerfRun& run);
 
 } // namespace strata::tools

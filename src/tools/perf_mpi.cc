@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // strata-perf in the job: measures size after size, and rank 0 writes what was found.
-#include "tools/command_line.h"
+#include "base/written_file.h"
+#include "tools/complaint.h"
 #include "tools/perf_measure.h"
 #include "tools/progress_line.h"
 #include "tools/run_environment.h"
@@ -10,21 +11,21 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 
 namespace strata::tools {
 namespace {
 
 constexpr const char* tool = "strata-perf";
 
-bool can_write(const std::string& file) { return file.empty() || std::ofstream(file, std::ios::app).good(); }
-
 /// Before anything is measured: whether rank 0 can write its files. Same answer on all ranks.
 bool files_are_writable(const PerfFlags& flags) {
   int fine = 1;
   if (rank_in_world() == 0)
-    for (const std::string& file : {flags.json_file, flags.svg_file})
-      if (!can_write(file)) fine = complain(tool, "cannot write " + file, 0);
+    for (const std::string& file : {flags.json_file, flags.svg_file}) {
+      if (file.empty()) continue;
+      if (const Status writable = check_writable(file, Existing::replaced); !writable)
+        fine = complain(tool, writable.error().message, 0);
+    }
   MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return fine == 1;
 }
@@ -41,15 +42,14 @@ bool describe(PerfRun& run, const strata_mpi_introspection& strata) {
   return true;
 }
 
-int write_files(const PerfFlags& flags, const PerfRun& run) {
+Status write_files(const PerfFlags& flags, const PerfRun& run) {
   if (!flags.json_file.empty()) {
-    std::ofstream out(flags.json_file);
-    out << document_of(flags, run).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-    if (!out.flush()) return complain(tool, "cannot write " + flags.json_file, 1);
+    const std::string text = document_of(flags, run).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (const Status written = write_whole(flags.json_file, text + "\n"); !written) return written;
   }
-  if (!flags.svg_file.empty())
-    if (const Status drawn = plot(flags.svg_file, flags, run); !drawn) return complain(tool, drawn.error().message, 1);
-  return 0;
+  if (flags.svg_file.empty()) return ok();
+  const auto drawing = plot(flags, run);
+  return drawing ? write_whole(flags.svg_file, *drawing) : Status(drawing.error());
 }
 
 int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, PerfRun& run) {
@@ -74,9 +74,9 @@ int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, Perf
     std::fflush(stdout);
   }
   if (!first) return 0;
-  const int written = write_files(flags, run);
+  const Status written = write_files(flags, run);
   if (errors > 0) return complain(tool, fmt::format("{} elements were wrong", errors), 1);
-  return written;
+  return written ? 0 : complain(tool, written.error().message, 1);
 }
 
 int run_in_job(const PerfFlags& flags) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 namespace strata::tools {
 namespace {
@@ -165,7 +166,7 @@ void draw_ratios(Drawing& drawing, const PerfRun& run, double top, double bottom
 
 } // namespace
 
-Status plot(const std::string& file, const PerfFlags& flags, const PerfRun& run) {
+Result<std::string> plot(const PerfFlags& flags, const PerfRun& run) {
   constexpr double height = 640, times_top = 56, times_bottom = 352, ratio_top = 400, ratio_bottom = 584;
   Drawing drawing;
   drawing.root = drawing.document.append_child("svg");
@@ -188,8 +189,9 @@ Status plot(const std::string& file, const PerfFlags& flags, const PerfRun& run)
   draw_times(drawing, run, times_top, times_bottom);
   draw_ratios(drawing, run, ratio_top, ratio_bottom);
   words(drawing.root, (left + width - right) / 2, ratio_bottom + 40, "middle", "bytes of the vector");
-  if (drawing.document.save_file(file.c_str(), "  ")) return ok();
-  return Error{ErrorKind::resource, fmt::format("cannot write {}", printable(file))};
+  std::ostringstream text;
+  drawing.document.save(text, "  ");
+  return text.str();
 }
 
 } // namespace strata::tools

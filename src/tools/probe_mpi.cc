@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // strata-probe under a launcher: every rank takes part in the measurement, rank 0 writes the profile.
 #include "base/written_file.h"
-#include "tools/command_line.h"
+#include "tools/complaint.h"
 #include "tools/matrix.h"
 #include "tools/mpi_texts.h"
 #include "tools/probe.h"

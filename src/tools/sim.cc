@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/sim.h"
 #include "base/written_file.h"
-#include "tools/command_line.h"
+#include "tools/complaint.h"
 
 int main(int count, char** arguments) {
   using namespace strata;
@@ -21,6 +21,6 @@ int main(int count, char** arguments) {
     if (const Status written = write_whole(flags.trace_file, trace); !written)
       return complain("strata-sim", written.error().message, 1);
   }
-  const std::string text = flags.as_json ? document_of(flags, *rows).dump(2) + "\n" : table_of(flags, *rows);
+  const std::string text = flags.as_json ? document_of(flags, *rows) : table_of(flags, *rows);
   return write_to_standard_output(text) ? 0 : complain("strata-sim", "cannot write to standard output", 1);
 }

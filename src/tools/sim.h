@@ -6,8 +6,6 @@
 #include "sim/simulator.h"
 #include "tune/choice.h"
 
-#include <nlohmann/json.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,7 +73,7 @@ Bottleneck bottleneck_of(const sim::Machine& machine, const sim::Outcome& outcom
 Result<std::string> planning_of(const SimFlags& flags);
 
 std::string table_of(const SimFlags& flags, const std::vector<SimRow>& rows);
-nlohmann::json document_of(const SimFlags& flags, const std::vector<SimRow>& rows);
+std::string document_of(const SimFlags& flags, const std::vector<SimRow>& rows);
 
 /// The run's timeline, as STRATA_TRACE writes those of real runs.
 std::string trace_of(const sim::Machine& machine, const hier::AllReduce& schedule, const SimRow& run);

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -111,7 +112,7 @@ std::string table_of(const SimFlags& flags, const std::vector<SimRow>& rows) {
   return text;
 }
 
-json document_of(const SimFlags& flags, const std::vector<SimRow>& rows) {
+std::string document_of(const SimFlags& flags, const std::vector<SimRow>& rows) {
   json document = {{"tool", "strata-sim"},
                    {"version", PACKAGE_VERSION},
                    {"collective", "allreduce"},
@@ -129,7 +130,7 @@ json document_of(const SimFlags& flags, const std::vector<SimRow>& rows) {
                    {"rows", json::array()}};
   for (const SimRow& row : rows)
     document["rows"].push_back(row_json(flags, row));
-  return document;
+  return document.dump(2) + "\n";
 }
 
 } // namespace strata::tools

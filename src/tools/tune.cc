@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // strata-tune as a person starts it: it checks the command line, and becomes its sibling for the MPI library.
 #include "tools/tune.h"
-#include "tools/command_line.h"
+#include "tools/complaint.h"
 #include "tools/run_environment.h"
 
 int main(int count, char** arguments) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // strata-tune in the job: measures size after size, and rank 0 writes the table.
 #include "base/written_file.h"
-#include "tools/command_line.h"
+#include "tools/complaint.h"
 #include "tools/progress_line.h"
 #include "tools/run_environment.h"
 #include "tools/tune_measure.h"

@@ -1,8 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
 dist_check_SCRIPTS += tests/unit/unit_test
+# What threads share, and what all tests need: all that there is to test with ThreadSanitizer.
 unit_tests_SOURCES += \
   tests/unit/allocations.cc \
   tests/unit/allocations.h \
+  tests/unit/comm_context_facts_test.cc \
+  tests/unit/comm_context_life_test.cc \
+  tests/unit/comm_context_test.cc \
+  tests/unit/comm_context_table_test.cc \
+  tests/unit/comm_device_test.cc \
+  tests/unit/context_calls.h \
+  tests/unit/delaying_transport.h \
+  tests/unit/edited_text.h \
+  tests/unit/engine_counts_test.cc \
+  tests/unit/engine_plan_test.cc \
+  tests/unit/engine_scratch_test.cc \
+  tests/unit/hierarchies.h \
+  tests/unit/interpreter.h \
+  tests/unit/main.cc \
+  tests/unit/memory_model.h \
+  tests/unit/messages.h \
+  tests/unit/network_model.h \
+  tests/unit/new_folder.h \
+  tests/unit/probed_network.h \
+  tests/unit/plan_world.h \
+  tests/unit/programs.h \
+  tests/unit/samples.h \
+  tests/unit/shm_channel_test.cc \
+  tests/unit/shm_model_test.cc \
+  tests/unit/sim_machines.h \
+  tests/unit/situations.h \
+  tests/unit/thread_bootstrap.h \
+  tests/unit/trace_timeline_test.cc \
+  tests/unit/transport_message_test.cc \
+  tests/unit/tune_trial_test.cc \
+  tests/unit/vectors.h \
+  tests/unit/verify_mutations.h \
+  tests/unit/verify_shapes.h
+if !SANITIZED_THREADS
+unit_tests_SOURCES += \
   tests/unit/base_host_test.cc \
   tests/unit/base_module_test.cc \
   tests/unit/base_options_test.cc \
@@ -13,53 +49,24 @@ unit_tests_SOURCES += \
   tests/unit/coll_interpreter_test.cc \
   tests/unit/coll_patterns_test.cc \
   tests/unit/coll_verified_test.cc \
-  tests/unit/comm_context_facts_test.cc \
-  tests/unit/comm_context_life_test.cc \
-  tests/unit/comm_context_test.cc \
-  tests/unit/comm_context_table_test.cc \
-  tests/unit/comm_device_test.cc \
-  tests/unit/context_calls.h \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \
-  tests/unit/delaying_transport.h \
-  tests/unit/edited_text.h \
-  tests/unit/engine_counts_test.cc \
-  tests/unit/engine_plan_test.cc \
-  tests/unit/engine_scratch_test.cc \
   tests/unit/hier_bytes_test.cc \
   tests/unit/hier_composition_test.cc \
   tests/unit/hier_text_test.cc \
-  tests/unit/hierarchies.h \
-  tests/unit/interpreter.h \
   tests/unit/kernel_cuda_test.cc \
   tests/unit/kernel_scalar_test.cc \
-  tests/unit/main.cc \
-  tests/unit/memory_model.h \
-  tests/unit/messages.h \
-  tests/unit/network_model.h \
-  tests/unit/new_folder.h \
-  tests/unit/probed_network.h \
-  tests/unit/plan_world.h \
-  tests/unit/programs.h \
-  tests/unit/samples.h \
   tests/unit/sched_builder_test.cc \
   tests/unit/sched_schedule_test.cc \
-  tests/unit/shm_channel_test.cc \
-  tests/unit/shm_model_test.cc \
   tests/unit/sim_cores_test.cc \
   tests/unit/sim_links_test.cc \
   tests/unit/sim_machine_test.cc \
-  tests/unit/sim_machines.h \
   tests/unit/sim_refusals_test.cc \
   tests/unit/sim_schedules_test.cc \
-  tests/unit/situations.h \
-  tests/unit/thread_bootstrap.h \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/topo_outliers_test.cc \
   tests/unit/topo_regular_test.cc \
-  tests/unit/trace_timeline_test.cc \
-  tests/unit/transport_message_test.cc \
   tests/unit/tune_choice_test.cc \
   tests/unit/tune_host_list_test.cc \
   tests/unit/tune_model_rates_test.cc \
@@ -69,17 +76,13 @@ unit_tests_SOURCES += \
   tests/unit/tune_profile_test.cc \
   tests/unit/tune_table_choice_test.cc \
   tests/unit/tune_table_test.cc \
-  tests/unit/tune_trial_test.cc \
   tests/unit/type_test.cc \
-  tests/unit/vectors.h \
   tests/unit/verify_accepts_test.cc \
   tests/unit/verify_form_test.cc \
   tests/unit/verify_messages_test.cc \
-  tests/unit/verify_mutations.h \
   tests/unit/verify_mutations_test.cc \
   tests/unit/verify_races_test.cc \
-  tests/unit/verify_results_test.cc \
-  tests/unit/verify_shapes.h
+  tests/unit/verify_results_test.cc
 if HAVE_UCX
 unit_tests_SOURCES += tests/unit/transport_ucx_test.cc
 endif
@@ -97,6 +100,7 @@ if HAVE_JSON
 unit_tests_SOURCES += tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
 if HAVE_PUGIXML
 unit_tests_SOURCES += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
+endif
 endif
 endif
 endif
