@@ -153,27 +153,36 @@ std::string Bench::what_runs(const Kind& kind) const {
   return "unknown";
 }
 
-/// The first calls of a size try one way after the other; what stays is to be measured.
+/// The first calls of a size try one way after the other; what stays is to be measured. Rank 0's clock ends it for all:
+/// a library whose ranks wait for each other's core needs a slice of the scheduler per call.
 void Bench::finish_trial(const Kind& strata, std::uint64_t bytes) const {
   constexpr int patience = 200;
   // Some calls at a stretch, or the question between them would leave them cold caches.
   const int stretch = bytes < std::size_t{1} << 20 ? 32 : 4;
-  for (int i = 0; i < patience && choice_facts(strata_, strata.communicator, bytes).value("on_trial", false); ++i)
+  const double begin = clock_seconds();
+  for (int i = 0; i < patience && choice_facts(strata_, strata.communicator, bytes).value("on_trial", false); ++i) {
+    int in_time = clock_seconds() - begin < flags_.seconds ? 1 : 0;
+    MPI_Bcast(&in_time, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (in_time == 0) return;
     for (int j = 0; j < stretch; ++j)
       call(strata);
+  }
 }
 
 /// Rank 0's first measurements decide for all.
 Bench::Schedule Bench::settle(const Kind& native, const Kind& strata) const {
   constexpr std::uint64_t first_calls = 3;
   double slow = batch(native, first_calls), fast = batch(strata, first_calls);
-  std::uint64_t warming = calls_for(warming_seconds, std::min(slow, fast), 1, most_calls);
+  const std::uint64_t most_warming = calls_for(flags_.seconds / 10, slow + fast, 1, most_calls);
+  std::uint64_t warming = calls_for(warming_seconds, std::min(slow, fast), 1, most_warming);
   MPI_Bcast(&warming, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   slow = batch(native, warming);
   fast = batch(strata, warming);
   Schedule schedule{};
   const std::uint64_t fewest_calls = slow + fast < short_call_seconds ? batch_calls : 1;
-  schedule.calls = calls_for(batch_seconds, std::min(slow, fast), fewest_calls, most_calls);
+  const std::uint64_t most_batched =
+      std::max(fewest_calls, calls_for(flags_.seconds / fewest_pairs, slow + fast, 1, most_calls));
+  schedule.calls = calls_for(batch_seconds, std::min(slow, fast), fewest_calls, most_batched);
   const double pair_seconds = static_cast<double>(schedule.calls) * (slow + fast);
   schedule.pairs =
       flags_.iterations != 0 ? flags_.iterations : calls_for(flags_.seconds, pair_seconds, fewest_pairs, most_pairs);
