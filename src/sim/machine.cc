@@ -10,13 +10,26 @@
 namespace strata::sim {
 namespace {
 
-/// The place of each rank. `node_places`: places of one node.
-std::vector<std::int64_t> places_of(std::int64_t ranks, std::int64_t places, std::int64_t node_places,
-                                    const Mapping& mapping) {
+/// hwloc's word, which strata's hierarchies use.
+std::string name_in_hierarchy(const std::string& name) { return name == "socket" ? "package" : name; }
+
+} // namespace
+
+std::int64_t MachineLine::places_of_node() const {
+  std::int64_t places = 1;
+  for (const LineLevel& level : levels)
+    if (level.medium == Medium::memory) places *= level.count;
+  return places;
+}
+
+std::vector<std::int64_t> places_of(const MachineLine& line, const Mapping& mapping) {
+  std::int64_t places = 1;
+  for (const LineLevel& level : line.levels)
+    places *= level.count;
   std::vector<std::int64_t> order(static_cast<std::size_t>(places));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (mapping.kind == Mapping::Kind::node) {
-    const std::int64_t nodes = places / node_places;
+    const std::int64_t node_places = line.places_of_node(), nodes = places / node_places;
     for (std::int64_t rank = 0; rank < places; ++rank)
       order[static_cast<std::size_t>(rank)] = rank % nodes * node_places + rank / nodes;
   }
@@ -26,25 +39,12 @@ std::vector<std::int64_t> places_of(std::int64_t ranks, std::int64_t places, std
     for (std::size_t left = order.size(); left > 1; --left)
       std::swap(order[left - 1], order[random() % left]);
   }
-  order.resize(static_cast<std::size_t>(ranks));
+  order.resize(static_cast<std::size_t>(line.ranks));
   return order;
 }
 
-/// hwloc's word, which strata's hierarchies use.
-std::string name_in_hierarchy(const std::string& name) { return name == "socket" ? "package" : name; }
-
-} // namespace
-
 Machine machine_from(const MachineLine& line, const Mapping& mapping) {
-  std::int64_t places = 1, node_places = 1;
-  for (auto level = line.levels.rbegin(); level != line.levels.rend(); ++level) {
-    if (level->name == "node") node_places = places;
-    places *= level->count;
-  }
-  if (std::none_of(line.levels.begin(), line.levels.end(), [](const LineLevel& level) { return level.name == "node"; }))
-    node_places = places;
-  const auto order = places_of(line.ranks, places, node_places, mapping);
-
+  const std::vector<std::int64_t> order = places_of(line, mapping);
   Machine machine;
   machine.ranks = static_cast<std::int32_t>(line.ranks);
   machine.core = line.core;

@@ -70,6 +70,9 @@ struct LineLevel {
 
 /// What a machine line says, its defaults filled in.
 struct MachineLine {
+  /// How many places a node has; all of them without nodes.
+  std::int64_t places_of_node() const;
+
   std::vector<LineLevel> levels; ///< outermost first
   std::int64_t ranks = 1;        ///< the first so many of all places are used, by the mapping
   Core core;
@@ -107,6 +110,9 @@ struct Mapping {
 
 /// "slot", "node" or "random:SEED".
 Result<Mapping> mapping_from(std::string_view text);
+
+/// The place of each rank. Places are numbered from the first of the innermost group of the first node on.
+std::vector<std::int64_t> places_of(const MachineLine& line, const Mapping& mapping);
 
 /// The machine of a line. `line` is as machine_line_from gives it; `ranks` may be lowered.
 Machine machine_from(const MachineLine& line, const Mapping& mapping);

@@ -18,8 +18,8 @@ libstrata_tools_a_SOURCES += \
   src/tools/matrix.h \
   src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc \
   src/tools/probe.h src/tools/probe_flags.cc \
-  src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_plan.cc src/tools/sim_report.cc src/tools/sim_run.cc \
-  src/tools/sim_trace.cc \
+  src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_plan.cc src/tools/sim_profile.cc \
+  src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc \
   src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_table.cc
 if HAVE_PUGIXML
 libstrata_tools_a_SOURCES += src/tools/matrix.cc src/tools/perf_plot.cc

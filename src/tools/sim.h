@@ -5,6 +5,7 @@
 #include "hier/composition.h"
 #include "sim/simulator.h"
 #include "tune/choice.h"
+#include "tune/profile.h"
 
 #include <optional>
 #include <string>
@@ -36,10 +37,18 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments);
 /// The flags for words as they stand behind their options, for parse and for tests.
 struct SimWords {
   std::vector<std::string> machine;
-  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan;
+  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan, profile;
   bool flat = false;
 };
 Result<SimFlags> sim_flags_from(const SimWords& words);
+
+/// The profile in a file of a user's.
+Result<tune::Profile> profile_in(const std::string& file);
+/// The line of a machine whose nodes are the profile's hosts, and `node`, such as "core:8", each of them.
+Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const std::string& node);
+/// The machine of such a line, with the levels that the profile has around its hosts.
+sim::Machine machine_with_profile(const tune::Profile& profile, const sim::MachineLine& line,
+                                  const sim::Mapping& mapping);
 
 /// One algorithm at one size.
 struct SimRow {

@@ -25,8 +25,16 @@ topo::Hierarchy flat_hierarchy_of(const sim::Machine& machine) {
 }
 
 Status settle_machine(SimFlags& flags, const SimWords& words) {
-  flags.machine_text = fmt::format("{}", fmt::join(words.machine, " "));
-  auto line = sim::machine_line_from(flags.machine_text);
+  const std::string text = fmt::format("{}", fmt::join(words.machine, " "));
+  flags.machine_text = text;
+  std::optional<tune::Profile> profile;
+  if (!words.profile.empty()) {
+    auto read = profile_in(words.profile);
+    if (!read) return refused("--profile: " + read.error().message);
+    profile = std::move(*read);
+    flags.machine_text = fmt::format("profile={} {}", words.profile, text);
+  }
+  auto line = profile ? line_with_profile(*profile, text) : sim::machine_line_from(text);
   if (!line) return refused("MACHINE, " + line.error().message);
   std::int64_t places = 1;
   for (const sim::LineLevel& level : line->levels)
@@ -50,7 +58,7 @@ Status settle_machine(SimFlags& flags, const SimWords& words) {
   const auto mapping = sim::mapping_from(words.mapping);
   if (!mapping) return refused("--mapping " + mapping.error().message);
   flags.mapping = words.mapping;
-  flags.machine = sim::machine_from(*line, *mapping);
+  flags.machine = profile ? machine_with_profile(*profile, *line, *mapping) : sim::machine_from(*line, *mapping);
   flags.hierarchy = words.flat ? flat_hierarchy_of(flags.machine) : sim::hierarchy_of(flags.machine);
   return ok();
 }
@@ -112,6 +120,9 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
                  "levels, outermost first, such as 'rack:2(uplink=6GB/s) node:4(uplink=100Gbit/s, latency=2us) core:8'")
       ->type_name("MACHINE")
       ->required();
+  app.add_option("--profile", words.profile,
+                 "the nodes and what joins them, as strata-probe measured it; MACHINE is then the inside of a node")
+      ->type_name("FILE");
   app.add_option("--algorithm", words.algorithm,
                  "compositions such as direct+ring, innermost level first, separated by ','; or all (default)")
       ->type_name("COMPOSITION");

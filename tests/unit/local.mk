@@ -97,7 +97,7 @@ unit_tests_SOURCES += tests/unit/kernel_reduce_test.cc
 endif
 if HAVE_CLI11
 if HAVE_JSON
-unit_tests_SOURCES += tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
+unit_tests_SOURCES += tests/unit/tools_sim_profile_test.cc tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
 if HAVE_PUGIXML
 unit_tests_SOURCES += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
 endif

@@ -4,6 +4,7 @@
 #include "topo/drawing_svg.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace strata::tools {
 namespace {

@@ -3,6 +3,7 @@
 #include "tools/perf.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace strata::tools {
 namespace {

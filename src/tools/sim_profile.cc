@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network of a machine out of a profile (strata-profile(5)) instead of a line.
+#include "base/text.h"
+#include "base/text_file.h"
+#include "tools/sim.h"
+#include "topo/groups.h"
+#include "tune/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace strata::tools {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+/// The tier of the profile's level, with the numbers of its slowest group: a tier has one kind of uplink.
+sim::Tier tier_of(const tune::HostLevel& level, const tune::Profile& profile, std::span<const std::int64_t> hosts,
+                  const sim::Link& inner) {
+  std::map<std::string, std::int64_t> group_of_host;
+  double latency = 0, uplink = 0;
+  for (const tune::HostGroup& group : level.groups) {
+    for (const std::string& host : group.hosts)
+      group_of_host.emplace(host, static_cast<std::int64_t>(&group - level.groups.data()));
+    latency = std::max(latency, group.latency);
+    if (group.uplink > 0) uplink = uplink > 0 ? std::min(uplink, group.uplink) : group.uplink;
+  }
+  std::vector<std::int64_t> keys(hosts.size());
+  std::transform(hosts.begin(), hosts.end(), keys.begin(),
+                 [&](std::int64_t host) { return group_of_host.at(profile.hosts[static_cast<std::size_t>(host)]); });
+  topo::Level groups = topo::level_of(level.name, keys);
+  sim::Link link = inner;
+  link.latency = latency; // the caller takes off what lies inside
+  link.per_byte = uplink > 0 ? 1 / uplink : 0;
+  return {level.name, sim::Medium::network, link, std::move(groups.group_of), groups.groups};
+}
+
+} // namespace
+
+Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const std::string& node) {
+  // By itself first, so that a complaint names a column of what was written.
+  if (const auto inner = sim::machine_line_from(node); !inner)
+    return inner.error();
+  else if (inner->levels.front().medium == sim::Medium::network)
+    return Error{ErrorKind::argument,
+                 fmt::format("{} lies outside of a node, and that is the profile's to say (allowed: "
+                             "socket, numa, cache, core)",
+                             inner->levels.front().name)};
+  std::string numbers;
+  if (profile.latency > 0) numbers += fmt::format("latency={:.9f}s", std::min(profile.latency, 10.0));
+  if (profile.bandwidth > 0)
+    numbers += fmt::format("{}uplink={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth);
+  return sim::machine_line_from(
+      fmt::format("node:{}{} {}", profile.hosts.size(), numbers.empty() ? "" : "(" + numbers + ")", node));
+}
+
+sim::Machine machine_with_profile(const tune::Profile& profile, const sim::MachineLine& line,
+                                  const sim::Mapping& mapping) {
+  sim::Machine machine = sim::machine_from(line, mapping);
+  std::vector<std::int64_t> hosts = sim::places_of(line, mapping);
+  for (std::int64_t& place : hosts)
+    place /= line.places_of_node();
+  double inside = profile.latency;
+  for (const tune::HostLevel& level : profile.levels) {
+    sim::Tier tier = tier_of(level, profile, hosts, line.levels.front().link);
+    // A profile has the latency of the whole way, a machine adds up those of the tiers on it.
+    const double whole = std::max(tier.link.latency, inside);
+    tier.link.latency = whole - inside;
+    inside = whole;
+    machine.tiers.push_back(std::move(tier));
+  }
+  return machine;
+}
+
+Result<tune::Profile> profile_in(const std::string& file) {
+  const auto text = text_of_file(file, most_bytes);
+  if (!text) return Error{text.error().kind, fmt::format("cannot read {}: {}", printable(file), text.error().message)};
+  return tune::profile_from(*text, file);
+}
+
+} // namespace strata::tools
