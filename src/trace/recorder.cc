@@ -24,11 +24,16 @@ std::uint32_t Recorder::call_name(const std::string& algorithm, std::int32_t ran
 }
 
 std::uint32_t Recorder::step_names(const sched::Program& program) {
+  std::vector<StepName> names;
+  std::string all;
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    names.push_back(step_name(program, static_cast<sched::StepIndex>(step)));
+    all += names.back().members + '\n';
+  }
   const std::lock_guard lock(mutex_);
-  const auto first = static_cast<std::uint32_t>(step_names_.size());
-  for (std::size_t step = 0; step < program.steps.size(); ++step)
-    step_names_.push_back(step_name(program, static_cast<sched::StepIndex>(step)));
-  return first;
+  const auto [known, added] = first_steps_.try_emplace(std::move(all), static_cast<std::uint32_t>(step_names_.size()));
+  if (added) step_names_.insert(step_names_.end(), names.begin(), names.end());
+  return known->second;
 }
 
 void Recorder::record(const Event& event) {

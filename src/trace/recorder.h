@@ -40,15 +40,16 @@ struct Clock {
 
 class Recorder {
 public:
-  /// 7 MiB for a rank.
   static constexpr std::size_t usual_capacity = std::size_t{1} << 17;
+  static_assert(usual_capacity * sizeof(Event) == std::size_t{6} << 20, "strata.7 says 6 MiB");
   explicit Recorder(std::size_t capacity = usual_capacity);
 
   std::int64_t start() const { return start_; }
 
   /// The number of a name, the same for the same name.
   std::uint32_t call_name(const std::string& algorithm, std::int32_t ranks);
-  /// The number of the first step of a program.
+  /// The number of the first step of a program, the same for programs whose steps have the same texts: a context is
+  /// made and freed, or planned anew, and no name is kept twice.
   std::uint32_t step_names(const sched::Program& program);
 
   void record(const Event& event);
@@ -68,6 +69,7 @@ private:
   std::vector<Event> events_; ///< ring once it is full
   std::map<std::pair<std::string, std::int32_t>, std::uint32_t> call_numbers_;
   std::vector<CallName> call_names_;
+  std::map<std::string, std::uint32_t> first_steps_; ///< of programs, by the texts of all of their steps
   std::vector<StepName> step_names_;
 };
 

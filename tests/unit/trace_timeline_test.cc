@@ -64,11 +64,26 @@ TEST(Recorder, KnowsANameOnce) {
   EXPECT_EQ(recorder.call_name("ring", 2), 0U);
 }
 
-TEST(RecordedCall, IsNothingWithoutARecorder) {
+TEST(Recorder, NamesTheStepsOfEqualProgramsOnce) {
+  const auto program = [](std::int32_t peer) {
+    sched::ProgramBuilder builder(0, 4);
+    builder.reduce(sched::Range{}, sched::output, {sched::from(sched::input), sched::from(peer, {1, 0, 0})}, {1, 0, 0});
+    return std::move(builder).finish();
+  };
   Recorder recorder;
-  { const RecordedCall none(nullptr, "ring", 2, 1, 8); }
-  EXPECT_EQ(recorder.recorded(), 0U);
-  { const RecordedCall one(&recorder, "ring", 2, 1, 8); }
+  EXPECT_EQ(recorder.step_names(program(2)), 0U);
+  EXPECT_EQ(recorder.step_names(program(1)), 1U);
+  EXPECT_EQ(recorder.step_names(program(2)), 0U);
+  EXPECT_EQ(recorder.step_names(program(1)), 1U);
+  EXPECT_EQ(recorder.step_names(program(3)), 2U) << "and keeps them once";
+}
+
+TEST(RecordedCall, IsRecordedAtTheEndOfItsScope) {
+  Recorder recorder;
+  {
+    const RecordedCall one(&recorder, "ring", 2, 1, 8);
+    EXPECT_EQ(recorder.recorded(), 0U);
+  }
   EXPECT_EQ(recorder.recorded(), 1U);
 }
 
