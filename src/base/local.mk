@@ -6,6 +6,7 @@ libstrata_core_a_SOURCES += \
   src/base/log.cc src/base/log.h \
   src/base/median.h \
   src/base/module.cc src/base/module.h \
+  src/base/number_runs.cc src/base/number_runs.h \
   src/base/option_rows.cc src/base/option_rows.h \
   src/base/options.cc src/base/options.h \
   src/base/private_folder.cc src/base/private_folder.h \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/handshake.h"
 
+#include "base/number_runs.h"
+
 #include "config.h"
 
 #include <fmt/format.h>
@@ -29,19 +31,12 @@ int highest_tag() {
   return found != 0 ? *static_cast<int*>(attached) : 32767; // what every MPI library has (MPI 4.0, 9.1.2)
 }
 
-} // namespace
-
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t first = 0, next = 0; first < ranks.size(); first = next) {
-    next = first + 1;
-    while (next < ranks.size() && ranks[next] == ranks[next - 1] + 1)
-      ++next;
-    text += first == 0 ? "" : ", ";
-    text += next - first == 1 ? fmt::format("{}", ranks[first]) : fmt::format("{}-{}", ranks[first], ranks[next - 1]);
-  }
-  return text;
+/// "ranks 4-7,9" or "rank 3".
+std::string ranks_text(std::span<const std::int32_t> ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + number_list(ranks);
 }
+
+} // namespace
 
 Handshake::Handshake(int rank, int ranks) : rank_(rank), ranks_(ranks), tag_(highest_tag()) {}
 
@@ -111,7 +106,7 @@ void Handshake::hear_all(int seconds) {
 
 /// Whether all ranks can work together; if not, or if they differ, complaints_ say so.
 bool Handshake::judge(int seconds) {
-  std::vector<int> silent, strangers;
+  std::vector<std::int32_t> silent, strangers;
   for (int rank = 1; rank < ranks_; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     if (pending_[index] != MPI_REQUEST_NULL)

@@ -65,11 +65,8 @@ private:
   Verdict verdict_{};         ///< also where an answer goes that comes after this rank has given up
   std::vector<Hello> hellos_; ///< on rank 0, by rank
   std::vector<MPI_Request> pending_;
-  std::vector<int> gone_; ///< on rank 0: gave up before it asked
+  std::vector<std::int32_t> gone_; ///< on rank 0: gave up before it asked
   std::vector<std::string> complaints_;
 };
-
-/// "ranks 4-7, 9" or "rank 3": ranks in ascending order, runs of them joined.
-std::string ranks_text(const std::vector<int>& ranks);
 
 } // namespace strata::mpi

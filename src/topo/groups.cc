@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/groups.h"
 
-#include <fmt/format.h>
-
 #include <unordered_map>
 
 namespace strata::topo {
@@ -43,20 +41,6 @@ std::int32_t first_divided(const Level& inner, const Level& outer) {
     if (group != outer.group_of[rank]) return inner.group_of[rank];
   }
   return -1;
-}
-
-std::string rank_list(std::span<const std::int32_t> ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
-      ++last;
-    if (last < i + 2) last = i;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i]);
-    if (last > i) text += fmt::format("-{}", ranks[last]);
-    i = last + 1;
-  }
-  return text;
 }
 
 std::vector<std::int32_t> ranks_of(const Level& level, std::int32_t group) {

@@ -15,9 +15,6 @@ LinkKind link_within(const Level& level, std::span<const RankFacts> facts);
 /// The first group of `inner` that `outer` divides; -1 when the groups of `outer` are unions of those of `inner`.
 std::int32_t first_divided(const Level& inner, const Level& outer);
 
-/// "0-3,7": ascending ranks, runs of three or more as ranges.
-std::string rank_list(std::span<const std::int32_t> ranks);
-
 /// The ranks of one group, ascending.
 std::vector<std::int32_t> ranks_of(const Level& level, std::int32_t group);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/hierarchy.h"
 
+#include "base/number_runs.h"
 #include "topo/groups.h"
 
 #include <fmt/format.h>
@@ -151,7 +152,7 @@ Status check(const Hierarchy& hierarchy) {
       const Level& before = hierarchy.levels[i - 1];
       if (const std::int32_t group = first_divided(before, level); group >= 0)
         return Error{ErrorKind::argument, fmt::format("{} divides group {} (ranks {}) of level {}", which, group,
-                                                      rank_list(ranks_of(before, group)), i - 1)};
+                                                      number_list(ranks_of(before, group)), i - 1)};
     }
     if (level.groups == units)
       return Error{ErrorKind::argument,

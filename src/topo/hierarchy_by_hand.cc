@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // STRATA_LEVELS: factors ("4x2x2"), or explicit groups ("0,1|2,3,4|5 / 0-4|5").
+#include "base/number_runs.h"
 #include "base/text.h"
 #include "topo/groups.h"
 
@@ -86,7 +87,7 @@ Result<Hierarchy> from_groups(std::string_view text, std::int32_t ranks) {
       const Level& before = hierarchy.levels.back();
       if (const std::int32_t group = first_divided(before, *level); group >= 0)
         return refusal(fmt::format("level {} divides group {} of level {} (ranks {}), but may only join groups", index,
-                                   group, index - 1, printable(rank_list(ranks_of(before, group)))));
+                                   group, index - 1, printable(number_list(ranks_of(before, group)))));
     }
     if (level->groups == units)
       return refusal(index == 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/tree.h"
 
+#include "base/number_runs.h"
 #include "topo/groups.h"
 
 #include <fmt/format.h>
@@ -62,7 +63,7 @@ std::string title_of(const Hierarchy& hierarchy, const Branch& branch) {
   std::string title = level.name;
   if (level.groups > 1) title += fmt::format(" {}", branch.group);
   if (branch.ranks.size() > 1) title += fmt::format(" ({})", to_text(level.link));
-  title += fmt::format(": {} {}", branch.ranks.size() > 1 ? "ranks" : "rank", rank_list(branch.ranks));
+  title += fmt::format(": {} {}", branch.ranks.size() > 1 ? "ranks" : "rank", number_list(branch.ranks));
   if (!branch.label.empty()) title += fmt::format(" [{}]", branch.label);
   return title;
 }

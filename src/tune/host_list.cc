@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/host_list.h"
 
+#include "base/number_runs.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -113,14 +114,11 @@ bool is_padded(std::string_view digits) { return digits.size() > 1 && digits.fro
 std::string item_of(const Pattern& pattern, std::vector<std::uint64_t>& numbers) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  const std::size_t width = std::max<std::size_t>(1, pattern.width);
   std::string inside;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
-      ++last;
-    inside += fmt::format("{}{:0{}}", inside.empty() ? "" : ",", numbers[i], std::max<std::size_t>(1, pattern.width));
-    if (last > i) inside += fmt::format("-{:0{}}", numbers[last], std::max<std::size_t>(1, pattern.width));
-    i = last + 1;
+  for (const auto [first, last] : runs_of(std::span<const std::uint64_t>(numbers))) {
+    inside += fmt::format("{}{:0{}}", inside.empty() ? "" : ",", first, width);
+    if (last > first) inside += fmt::format("-{:0{}}", last, width);
   }
   return fmt::format(fmt::runtime(numbers.size() == 1 ? "{}{}{}" : "{}[{}]{}"), pattern.prefix, inside, pattern.suffix);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/profile.h"
 
+#include "base/number_runs.h"
 #include "topo/groups.h"
 #include "tune/host_list.h"
 
@@ -45,7 +46,7 @@ Status check_nesting(const topo::Level& inner, const topo::Level& level) {
   const std::int32_t group = topo::first_divided(inner, level);
   if (group < 0) return ok();
   return refusal(fmt::format("the profile divides ranks {}, which are one {}, among several groups of level {}",
-                             topo::rank_list(topo::ranks_of(inner, group)), inner.name, level.name));
+                             number_list(topo::ranks_of(inner, group)), inner.name, level.name));
 }
 
 /// What joins the groups of a level.
