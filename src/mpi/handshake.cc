@@ -40,12 +40,13 @@ std::string ranks_text(std::span<const std::int32_t> ranks) {
 
 Handshake::Handshake(int rank, int ranks) : rank_(rank), ranks_(ranks), tag_(highest_tag()) {}
 
-Handshake::~Handshake() {
-  for (MPI_Request& request : pending_) {
-    if (request == MPI_REQUEST_NULL) continue;
-    PMPI_Cancel(&request);
-    PMPI_Request_free(&request);
-  }
+void Handshake::take_back() {
+  for (std::vector<MPI_Request>* kept : {&pending_, &refusals_})
+    for (MPI_Request& request : *kept) {
+      if (request == MPI_REQUEST_NULL) continue;
+      PMPI_Cancel(&request);
+      PMPI_Request_free(&request);
+    }
 }
 
 bool Handshake::complete(Options& options) {
@@ -58,7 +59,9 @@ bool Handshake::complete(Options& options) {
   if (rank_ != 0) return ask_rank_0(options);
   const int seconds = static_cast<int>(options.start_seconds);
   hear_all(seconds);
-  const bool all_here = judge(seconds) && confirm();
+  const bool all_together = judge(seconds);
+  if (!all_together) swallow_refusals();
+  const bool all_here = all_together && confirm();
   tell({mine_.options, all_here ? std::uint64_t{1} : 0});
   return all_here;
 }
@@ -85,6 +88,17 @@ bool Handshake::confirm() {
                     "the MPI library",
                     ranks_text(gone_), ranks_));
   return gone_.empty();
+}
+
+/// On rank 0, which asks nobody: a rank that has given up, or will because its hello came too late, says no all the
+/// same, and the program must not see it.
+void Handshake::swallow_refusals() {
+  waits_.assign(static_cast<std::size_t>(ranks_), 0);
+  refusals_.assign(static_cast<std::size_t>(ranks_), MPI_REQUEST_NULL);
+  for (int rank = 1; rank < ranks_; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    PMPI_Irecv(&waits_[index], sizeof waits_[index], MPI_BYTE, rank, tag_, MPI_COMM_WORLD, &refusals_[index]);
+  }
 }
 
 /// On rank 0. Receives that stay open swallow a hello that comes too late, so that the program never sees it.
@@ -149,12 +163,12 @@ bool Handshake::ask_rank_0(Options& options) {
   int answered = 0;
   for (; answered == 0 && Clock::now() <= end; ::sched_yield())
     PMPI_Test(&pending_[0], &answered, MPI_STATUS_IGNORE);
-  PMPI_Request_free(&hello); // short, so it needs nobody; its buffer lives on
-  const std::uint64_t waits = answered != 0 ? 1 : 0;
+  PMPI_Request_free(&hello);               // short, so it needs nobody; its buffer lives on
+  waits_.assign(1, answered != 0 ? 1 : 0); // lives on: nobody waits until a refusal has gone
   if (answered == 0) {
     // The receive stays open, so that the program never sees an answer that comes after all.
     MPI_Request refusal = MPI_REQUEST_NULL;
-    PMPI_Isend(&waits, sizeof waits, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &refusal);
+    PMPI_Isend(waits_.data(), sizeof waits_[0], MPI_BYTE, 0, tag_, MPI_COMM_WORLD, &refusal);
     PMPI_Request_free(&refusal);
     complaints_.push_back(fmt::format("rank 0 did not answer rank {} of {} within {} s: {}; all calls go to the MPI "
                                       "library",
@@ -162,7 +176,7 @@ bool Handshake::ask_rank_0(Options& options) {
     return false;
   }
   if (verdict_.all_here == asked) {
-    PMPI_Send(&waits, sizeof waits, MPI_BYTE, 0, tag_, MPI_COMM_WORLD);
+    PMPI_Send(waits_.data(), sizeof waits_[0], MPI_BYTE, 0, tag_, MPI_COMM_WORLD);
     PMPI_Recv(&verdict_, sizeof verdict_, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   const Verdict& verdict = verdict_;

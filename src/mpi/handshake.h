@@ -24,9 +24,6 @@ public:
   Handshake(int rank, int ranks);
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
-  /// Takes back the receives for hellos that never came; before MPI_Finalize.
-  ~Handshake();
-
   /// Collective over the ranks that run with strata. Takes over those of rank 0's options that count before there is a
   /// context. False, some seconds after Options::start_seconds at the latest, when a rank is missing or runs another
   /// version. complaints() are for the user: who is missing, or whose options differ (empty on ranks that need not
@@ -35,6 +32,9 @@ public:
   const std::vector<std::string>& complaints() const { return complaints_; }
   /// Whether rank 0 will write what all ranks did.
   bool traced() const { return mine_.options.trace != 0; }
+  /// Takes back the receives for messages that never came; before MPI_Finalize. What was sent to a rank 0 that never
+  /// looked may be read until that ends, so this object outlives it.
+  void take_back();
 
 private:
   /// The options that all ranks need before they make a context.
@@ -57,6 +57,7 @@ private:
   void hear_all(int seconds);
   bool judge(int seconds);
   bool confirm();
+  void swallow_refusals();
   void tell(const Verdict& verdict);
   void compare_options();
 
@@ -64,8 +65,9 @@ private:
   Hello mine_{};
   Verdict verdict_{};         ///< also where an answer goes that comes after this rank has given up
   std::vector<Hello> hellos_; ///< on rank 0, by rank
-  std::vector<MPI_Request> pending_;
-  std::vector<std::int32_t> gone_; ///< on rank 0: gave up before it asked
+  std::vector<MPI_Request> pending_, refusals_;
+  std::vector<std::uint64_t> waits_; ///< whether a rank still waits: on rank 0 by rank, elsewhere this rank's
+  std::vector<std::int32_t> gone_;   ///< on rank 0: gave up before it asked
   std::vector<std::string> complaints_;
 };
 

@@ -188,7 +188,7 @@ void after_init() {
 
 void before_finalize() {
   State& now = state();
-  now.handshake.reset();
+  if (now.handshake) now.handshake->take_back();
   if (!now.active.exchange(false)) return;
   now.last = {};
   if (now.process->options().statistics) {

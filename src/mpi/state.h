@@ -82,7 +82,7 @@ struct State {
   MPI_Comm world = MPI_COMM_NULL;
   int key = MPI_KEYVAL_INVALID;
   std::vector<std::string> complaints;
-  std::unique_ptr<Handshake> handshake; ///< until MPI_Finalize: it may hold receives
+  std::unique_ptr<Handshake> handshake; ///< outlives MPI_Finalize
   std::unique_ptr<comm::Process> process;
   comm::Device* device = nullptr;                   ///< of the process; null: every buffer is in host memory
   DeviceNative device_native = DeviceNative::stage; ///< not automatic: decided
