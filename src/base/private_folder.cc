@@ -3,6 +3,8 @@
 // POSIX's rename replaces a file in one step for all who look.
 #include "base/private_folder.h"
 
+#include "base/text_file.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -146,15 +148,9 @@ Result<std::optional<std::string>> read_private(const std::string& folder, const
   if (!file && errno == ENOENT) return nothing;
   if (!file) return failure("open", path, errno);
   if (auto status = check_owner(file, path, S_IFREG); !status) return status.error();
-  std::string text;
-  for (char block[1 << 14];;) {
-    const ssize_t got = ::read(file.number(), block, sizeof block);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failure("read", path, errno);
-    if (got == 0) return std::optional(std::move(text));
-    text.append(block, static_cast<std::size_t>(got));
-    if (text.size() > most_bytes) return refusal(fmt::format("{} has more than {} bytes", path, most_bytes));
-  }
+  auto text = text_of_open(file.number(), most_bytes);
+  if (!text) return refusal(fmt::format("cannot read {}: {}", path, text.error().message));
+  return std::optional(std::move(*text));
 }
 
 Status replace_private(const std::string& folder, const std::string& name, std::string_view text) {

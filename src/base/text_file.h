@@ -13,4 +13,7 @@ namespace strata {
 /// alone, without the name of the file.
 Result<std::string> text_of_file(const std::string& path, std::size_t most_bytes);
 
+/// The rest of an open file, likewise.
+Result<std::string> text_of_open(int descriptor, std::size_t most_bytes);
+
 } // namespace strata

@@ -74,6 +74,9 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
+/// Of its text: the most hosts, each by its long name.
+inline constexpr std::size_t most_profile_bytes = std::size_t{64} << 20;
+
 /// Parses the text of the file named `file`. The error tells file, line, what is there and what is allowed.
 Result<Profile> profile_from(std::string_view text, const std::string& file);
 

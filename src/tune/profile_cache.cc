@@ -3,22 +3,21 @@
 
 #include "base/private_folder.h"
 #include "base/quantity.h"
+#include "base/text_file.h"
 #include "tune/host_list.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 namespace strata::tune {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20; ///< of a file: the most hosts, each by its long name
-constexpr std::size_t most_site_files = 256;              ///< looked at in one folder
-constexpr std::int64_t clock_skew = 3600;                 ///< seconds by which the clock that measured may be ahead
+constexpr std::size_t most_site_files = 256; ///< looked at in one folder
+constexpr std::int64_t clock_skew = 3600;    ///< seconds by which the clock that measured may be ahead
 constexpr std::string_view suffix = ".profile";
 
 std::vector<std::string> sorted_once(std::span<const std::string> hosts) {
@@ -64,7 +63,7 @@ std::string trouble_with(const Profile& profile, std::span<const std::string> ho
 void look_at_user(FoundProfile& found, const std::string& folder, std::span<const std::string> hosts,
                   const std::string& transport, const Freshness& freshness) {
   const std::string name = profile_file_name(hosts, transport);
-  const auto text = read_private(folder, name, most_bytes);
+  const auto text = read_private(folder, name, most_profile_bytes);
   if (!text) return found.notes.push_back(text.error().message);
   if (!*text) return;
   std::string path = folder + "/" + name;
@@ -101,19 +100,9 @@ std::vector<std::string> site_files(const std::string& folder, std::vector<std::
 }
 
 Result<Profile> read_site_file(const std::string& path) {
-  std::error_code trouble;
-  const auto refusal = [&](const std::string& why) {
-    return Error{ErrorKind::resource, fmt::format("cannot read {}: {}", path, why)};
-  };
-  if (!fs::is_regular_file(path, trouble)) return refusal(trouble ? trouble.message() : "it is no ordinary file");
-  const auto bytes = fs::file_size(path, trouble);
-  if (trouble) return refusal(trouble.message());
-  if (bytes > most_bytes) return refusal(fmt::format("it has more than {} bytes", most_bytes));
-  std::string text(bytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(text.data(), static_cast<std::streamsize>(bytes));
-  if (!file) return refusal("it may not be read, or is being written");
-  return profile_from(text, path);
+  const auto text = text_of_file(path, most_profile_bytes);
+  if (!text) return Error{ErrorKind::resource, fmt::format("cannot read {}: {}", path, text.error().message)};
+  return profile_from(*text, path);
 }
 
 void look_at_site(FoundProfile& found, const std::string& folder, std::span<const std::string> hosts,

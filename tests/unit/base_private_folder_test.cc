@@ -124,7 +124,7 @@ TEST_F(PrivateFolderTest, MayBeALinkToAFolderOfTheUsers) {
 TEST_F(PrivateFolderTest, DoesNotReadMoreThanAsked) {
   ASSERT_EQ(write(std::string(100, 'x')), "");
   EXPECT_EQ(read(100), std::string(100, 'x'));
-  EXPECT_EQ(read(99), file().string() + " has more than 99 bytes");
+  EXPECT_EQ(read(99), "cannot read " + file().string() + ": it is larger than 99");
 }
 
 TEST_F(PrivateFolderTest, ThatCannotBeMadeIsAnError) {
