@@ -18,7 +18,6 @@ namespace {
 
 /// Machines are rewired, and a measurement may have met a bad day.
 constexpr std::int64_t most_age = 7 * 24 * 3600;
-constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 
 tune::ProfileFolders folders() { return {cache_folder(), {STRATA_SITE_PROFILES}}; }
 
@@ -29,7 +28,7 @@ Found from_cache(const std::vector<std::string>& hosts, const std::string& trans
   Found result;
   result.notes = std::move(found.notes);
   if (!found.profile) return result;
-  result.known = {to_text(*found.profile), found.of_site ? Origin::site : Origin::earlier_job, found.path};
+  result.known = {to_text(narrowed_to(*found.profile, hosts)), found.of_site ? Origin::site : Origin::earlier_job, found.path};
   result.notes.push_back(fmt::format("links between {} hosts as measured before: {}", hosts.size(), found.path));
   return result;
 }
@@ -40,7 +39,7 @@ Found from_file(const std::string& source, const std::vector<std::string>& hosts
     result.complaint = fmt::format("STRATA_PROFILE={} is not used: {}", source, why);
     return result;
   };
-  const auto text = text_of_file(source, most_file_bytes);
+  const auto text = text_of_file(source, tune::most_profile_bytes);
   if (!text) return refused(text.error().message);
   const auto profile = tune::profile_from(*text, source);
   if (!profile) return refused(profile.error().message);
@@ -50,7 +49,7 @@ Found from_file(const std::string& source, const std::vector<std::string>& hosts
   if (profile->transport != transport)
     result.notes.push_back(
         fmt::format("{} was measured over {}, and this job uses {}", source, profile->transport, transport));
-  result.known = {to_text(*profile), Origin::file, source};
+  result.known = {to_text(narrowed_to(*profile, hosts)), Origin::file, source};
   return result;
 }
 

@@ -18,7 +18,7 @@ enum class Origin : std::uint8_t { none, this_job, earlier_job, site, file };
 const char* to_text(Origin origin);
 
 struct KnownProfile {
-  std::string text; ///< of a profile; empty: none
+  std::string text; ///< of a profile of the hosts that it is for; empty: none
   Origin origin = Origin::none;
   std::string path; ///< of its file
 };
@@ -37,7 +37,8 @@ public:
     std::vector<std::string> notes; ///< for a user who asked
     std::string complaint;          ///< for the user in any case: the file that was asked for is not used
   };
-  /// `source` is the option PROFILE: "cache", "none" or the path of a file. A file is looked at once.
+  /// `source` is the option PROFILE: "cache", "none" or the path of a file, which is looked at once for each set of
+  /// `hosts` (sorted, each once). Of the profile, what it says of these.
   Found find(const std::string& source, const std::vector<std::string>& hosts, const std::string& transport);
   /// Keeps a profile for later contexts of this process; and at its end in the user's folder, if the source is "cache".
   void keep(tune::Profile profile, const std::string& source);

@@ -66,6 +66,22 @@ Status check(const Profile& profile) {
   return ok();
 }
 
+Profile narrowed_to(const Profile& profile, std::span<const std::string> hosts) {
+  const auto is_kept = [&](const std::string& host) { return std::binary_search(hosts.begin(), hosts.end(), host); };
+  const auto is_other = [&](const std::string& host) { return !is_kept(host); };
+  Profile part = profile;
+  std::erase_if(part.hosts, is_other);
+  for (HostLevel& level : part.levels) {
+    for (HostGroup& group : level.groups)
+      std::erase_if(group.hosts, is_other);
+    std::erase_if(level.groups, [](const HostGroup& group) { return group.hosts.empty(); });
+  }
+  std::erase_if(part.levels, [](const HostLevel& level) { return level.groups.size() < 2; });
+  std::erase_if(part.slow, [&](const SlowHost& slow) { return is_other(slow.host); });
+  std::erase_if(part.asymmetric, [&](const AsymmetricHosts& pair) { return is_other(pair.from) || is_other(pair.to); });
+  return part;
+}
+
 Result<topo::Hierarchy> hierarchy_with(const Profile& profile, std::span<const topo::RankFacts> facts,
                                        std::span<const std::string> host_of_rank) {
   if (facts.size() != host_of_rank.size())

@@ -86,6 +86,10 @@ std::string to_text(const Profile& profile);
 /// Whether the text of the profile is one that profile_from takes; the error tells the line in that text.
 Status check(const Profile& profile);
 
+/// What a profile says of these of its hosts (sorted, each once). Groups that have none of them are left out, and so is
+/// a level of which one group is left: the link beyond it is not theirs to use.
+Profile narrowed_to(const Profile& profile, std::span<const std::string> hosts);
+
 /// The levels of hierarchy_from(`facts`) with those of the profile between the nodes and the whole. `host_of_rank`:
 /// a name per rank. A level that joins nothing, because the ranks are in one group of it or on one host of each group,
 /// is left out. The error names the hosts that the profile lacks.

@@ -109,5 +109,28 @@ TEST(HierarchyWithAProfile, RefusesAHostForAnotherNumberOfRanks) {
   EXPECT_EQ(levels_of(profile_of({}), "0123", "ab"), "4 ranks have facts, and 2 a host");
 }
 
+TEST(ProfileOfSomeHosts, HasNothingOfOthers) {
+  Profile whole = profile_of({"ab cd ef", "abcd ef"});
+  whole.hosts = {"a", "b", "c", "d", "e", "f"};
+  whole.slow = {{.host = "b", .bandwidth = 0.5}, {.host = "f", .bandwidth = 0.5}};
+  whole.asymmetric = {{"a", "f", 0.5}, {"b", "c", 0.5}};
+  Profile wanted = profile_of({"b c"});
+  wanted.hosts = {"b", "c"};
+  wanted.slow = {{.host = "b", .bandwidth = 0.5}};
+  wanted.asymmetric = {{"b", "c", 0.5}};
+  EXPECT_EQ(narrowed_to(whole, Names{"b", "c"}), wanted) << to_text(narrowed_to(whole, Names{"b", "c"}));
+  EXPECT_EQ(narrowed_to(whole, whole.hosts), whole);
+}
+
+TEST(ProfileOfSomeHosts, KnowsNoUplinkThatTheyDoNotShare) {
+  Profile whole = profile_of({"abcd ef gh"});
+  whole.levels[0].groups[2].uplink = 1e6;
+  const std::vector<topo::RankFacts> facts{{.memory_group = 0}, {.memory_group = 1}, {.memory_group = 2}};
+  const Names hosts{"a", "b", "e"};
+  const auto hierarchy = hierarchy_with(narrowed_to(whole, hosts), facts, hosts);
+  ASSERT_TRUE(hierarchy) << hierarchy.error().message;
+  EXPECT_EQ(hierarchy->levels.back().link, topo::LinkKind::network);
+}
+
 } // namespace
 } // namespace strata::tune
