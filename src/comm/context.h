@@ -127,7 +127,6 @@ private:
     std::uint64_t calls_before = 0;                ///< until the next look
     std::uint32_t calls_to_time = 0;               ///< of the look that is under way
     std::uint32_t alarms = 0;                      ///< looks in a row that saw another time
-    std::uint32_t trials = 0;                      ///< how often all ways were tried anew
     double sum = 0;                                ///< seconds, of the calls of this look
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
@@ -138,11 +137,12 @@ private:
     std::vector<Way> others;  ///< that were tried
     std::vector<Way> retired; ///< that are not tried again; for their counts
     std::unique_ptr<Review> review;
+    std::uint32_t reviewed = 0; ///< how often a review had all ways tried anew
   };
   struct MadePlan {
-    std::string name; ///< of the candidate and its levels: equal ones share a plan
+    std::string name;       ///< of the candidate; equal ones over the same levels share a plan
+    std::size_t levels = 0; ///< its place in planned_levels_
     std::unique_ptr<engine::Plan> plan;
-    std::vector<std::string> level_names; ///< of its hierarchy
   };
 
   Context(Process& process, std::unique_ptr<Bootstrap> bootstrap);
@@ -171,7 +171,7 @@ private:
   static kernel::Stores stores_of(tune::Around around);
   Status prepare_board();
   Status make_board();
-  std::string plan_name(const tune::Candidate& candidate) const;
+  std::size_t number_of(const std::vector<topo::Level>& levels);
   Result<engine::Plan*> make_plan(const tune::Candidate& candidate);
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
   Status reach_peers(engine::Plan& plan);
@@ -234,6 +234,8 @@ private:
 
   struct Card; // what ranks tell each other first
 
+  friend class ContextOfLinks; // of a test, which takes a probe's place
+
   Process& process_;
   trace::Recorder* const recorder_; ///< the process'; null: nothing is recorded
   std::unique_ptr<Bootstrap> bootstrap_;
@@ -258,13 +260,13 @@ private:
   KnownProfile links_known_;
   std::optional<topo::LinkMatrix> matrix_;
   std::optional<tune::Table> table_;   ///< of ways; the same on all ranks, but for the lines of the file
-  std::uint32_t racks_adopted_ = 0;    ///< how often other racks were taken over
   bool cannot_probe_ = false;          ///< a round failed
   std::unique_ptr<tune::Probe> probe_; ///< null: nothing to measure, or not any more
   std::array<Decision, tune::size_classes> decisions_;
   std::unique_ptr<transport::shm::ParityBoard> board_;
   bool board_failed_ = false;
   std::vector<MadePlan> plans_;
+  std::vector<std::vector<topo::Level>> planned_levels_; ///< of plans, each once: racks come and go, and come again
   std::uint32_t next_plan_ = 0;
   std::vector<const void*> operands_;
   std::uint64_t calls_ = 0;

@@ -119,16 +119,19 @@ Status Context::reach_peers(engine::Plan& plan) {
   return ok();
 }
 
-/// A candidate's name says nothing of the racks, and these may have been others before.
-std::string Context::plan_name(const tune::Candidate& candidate) const {
-  const bool has_racks = situation_.plain && !candidate.plain;
-  return has_racks ? fmt::format("{}, racks {}", candidate.name(), racks_adopted_) : candidate.name();
+/// A candidate's name says nothing of its levels, and racks may have been others before.
+std::size_t Context::number_of(const std::vector<topo::Level>& levels) {
+  const auto known = std::find(planned_levels_.begin(), planned_levels_.end(), levels);
+  const auto number = static_cast<std::size_t>(known - planned_levels_.begin());
+  if (known == planned_levels_.end()) planned_levels_.push_back(levels);
+  return number;
 }
 
 Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
-  const std::string name = plan_name(candidate);
+  const std::string name = candidate.name();
+  const std::size_t levels = number_of(situation_.job_of(candidate).hierarchy.levels);
   for (const MadePlan& made : plans_)
-    if (made.name == name) {
+    if (made.name == name && made.levels == levels) {
       if (!made.plan) return Error{ErrorKind::resource, "the same plan could not be made before"};
       return made.plan.get();
     }
@@ -153,9 +156,7 @@ Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
   if (prepared) connected = (*plan)->connect(announced);
   if (prepared && connected) connected = reach_peers(**plan);
   const bool works = all_agree(prepared && connected);
-  plans_.push_back({name, nullptr, {}});
-  for (const topo::Level& level : situation_.job_of(candidate).hierarchy.levels)
-    plans_.back().level_names.push_back(level.name);
+  plans_.push_back({name, levels, nullptr});
   if (!works)
     return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
   plans_.back().plan = std::move(*plan);

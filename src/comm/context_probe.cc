@@ -281,7 +281,6 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
   const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;
   if (std::equal(before.begin(), before.end(), hierarchy.levels.begin(), hierarchy.levels.end(), same_groups)) return;
   const tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
-  ++racks_adopted_;
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
   situation_.plain.reset();
   if (hierarchy.levels.size() > plain.hierarchy.levels.size()) {
@@ -296,7 +295,7 @@ void Context::decide_anew() {
     if (decision.way.path != Path::lost) retire(decision);
 }
 
-/// Forgets what was decided, but not what was counted.
+/// Forgets what was decided, but not what was counted, nor how often it was reviewed: the next look comes no sooner.
 void Context::retire(Decision& decision) {
   const auto keep = [&](Way&& way) {
     const auto same = std::find_if(decision.retired.begin(), decision.retired.end(), [&](const Way& known) {

@@ -34,7 +34,7 @@ void Context::begin_review(Decision& decision) {
   const double calls = std::max(least_calls_between_looks, seconds_between_looks / decision.way.seconds);
   review.calls_before = review.alarms > 0
                             ? static_cast<std::uint64_t>(calls_before_second_look)
-                            : static_cast<std::uint64_t>(calls) << std::min(review.trials, most_doublings);
+                            : static_cast<std::uint64_t>(calls) << std::min(decision.reviewed, most_doublings);
   review.calls_to_time = calls_of_a_look;
   review.sum = 0;
 }
@@ -72,7 +72,7 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
                          situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
                          format_duration(before)));
   review.alarms = 0;
-  ++review.trials;
+  ++decision.reviewed;
   try_anew(decision, bytes);
   if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
 }

@@ -204,9 +204,10 @@ Statistics Context::statistics() const {
       const transport::Traffic traffic = made.plan->traffic(link);
       if (traffic.messages > 0) sum.sent_by_transport[link_names_[link]] += {traffic.messages, traffic.bytes};
     }
-    for (std::size_t level = 0; level < made.level_names.size() && level < engine::Plan::most_levels; ++level) {
+    const std::vector<topo::Level>& levels = planned_levels_[made.levels];
+    for (std::size_t level = 0; level < levels.size() && level < engine::Plan::most_levels; ++level) {
       const transport::Traffic traffic = made.plan->level_traffic(level);
-      if (traffic.messages > 0) sum.sent_by_level[made.level_names[level]] += {traffic.messages, traffic.bytes};
+      if (traffic.messages > 0) sum.sent_by_level[levels[level].name] += {traffic.messages, traffic.bytes};
     }
   }
   return sum;

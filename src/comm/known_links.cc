@@ -28,7 +28,8 @@ Found from_cache(const std::vector<std::string>& hosts, const std::string& trans
   Found result;
   result.notes = std::move(found.notes);
   if (!found.profile) return result;
-  result.known = {to_text(narrowed_to(*found.profile, hosts)), found.of_site ? Origin::site : Origin::earlier_job, found.path};
+  result.known = {to_text(narrowed_to(*found.profile, hosts)), found.of_site ? Origin::site : Origin::earlier_job,
+                  found.path};
   result.notes.push_back(fmt::format("links between {} hosts as measured before: {}", hosts.size(), found.path));
   return result;
 }

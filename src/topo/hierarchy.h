@@ -31,6 +31,7 @@ struct Level {
   LinkKind link = LinkKind::network;
   std::vector<std::int32_t> group_of; ///< by rank
   std::int32_t groups = 0;
+  bool operator==(const Level&) const = default;
 };
 
 /// More levels than this are refused when set by hand; no machine comes near.

@@ -6,6 +6,7 @@ unit_tests_SOURCES += \
   tests/unit/allocations.h \
   tests/unit/comm_context_facts_test.cc \
   tests/unit/comm_context_life_test.cc \
+  tests/unit/comm_context_links_test.cc \
   tests/unit/comm_context_test.cc \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \

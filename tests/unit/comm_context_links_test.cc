@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a context does when it is told of other links between its nodes, and when a way takes another time than it did.
+#include "context_calls.h"
+#include "delaying_transport.h"
+#include "thread_bootstrap.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace strata::comm {
+
+/// Takes the place of a probe, and looks at what a context keeps.
+class ContextOfLinks {
+public:
+  static constexpr std::int64_t elements = 20000; ///< of float32
+  static constexpr std::size_t bytes = 4 * elements;
+
+  explicit ContextOfLinks(Context& context) : context_(context) {}
+
+  /// As if measured: thin uplinks of racks, by node.
+  void adopt(const std::vector<std::int32_t>& rack_of_node) {
+    const tune::Situation& known = context_.situation_;
+    const topo::Hierarchy plain = known.plain ? known.plain->hierarchy : known.job.hierarchy;
+    context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), 50e-6, 1e9, 1e8);
+  }
+  void call() { EXPECT_EQ(fault_of(context_, {elements}), ""); }
+  void call_until_decided() {
+    for (int calls = 0; calls == 0 || (context_.on_trial(bytes) && calls < 1000); ++calls)
+      call();
+    EXPECT_FALSE(context_.on_trial(bytes));
+  }
+  /// After that the next call begins a look, and sees another time.
+  void change_time() {
+    decision().way.seconds = 1e-12;
+    decision().review->calls_before = 0;
+  }
+  void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
+
+  std::size_t plans() const { return context_.plans_.size(); }
+  std::uint64_t calls_before_review() { return decision().review ? decision().review->calls_before : 0; }
+
+private:
+  Context::Decision& decision() { return context_.decisions_[tune::size_class(bytes)]; }
+
+  Context& context_;
+};
+
+namespace {
+
+constexpr int nodes = 4; ///< of a rank each
+const std::vector<std::int32_t> by_halves{0, 0, 1, 1}, by_parity{0, 1, 0, 1}, none{0, 0, 0, 0};
+
+/// body(links) on every rank of a job whose ranks share no memory.
+template <typename Body>
+void on_nodes(Body body) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  delaying::Office office(seed);
+  const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+    return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
+  };
+  Options options = ThreadJob::options_for_tests();
+  options.transports = "delaying";
+  options.tune = Tune::online;
+  options.probe = 0;
+  ThreadJob job(nodes, options, {{"delaying", make}});
+  job.run_in_context([&](Context& context) {
+    ContextOfLinks links(context);
+    body(links, context);
+  });
+  for (const std::string& failure : job.failures)
+    EXPECT_EQ(failure, "");
+  EXPECT_EQ(office.complaints(), "");
+}
+
+TEST(ContextOfNodes, MakesNoPlanAnewWhenRacksComeBack) {
+  on_nodes([](ContextOfLinks& links, Context& context) {
+    links.adopt(by_halves);
+    links.call();
+    EXPECT_EQ(context.hierarchy().levels.size(), 2u);
+    const std::size_t with_racks = links.plans();
+    links.adopt(none);
+    links.call();
+    EXPECT_EQ(context.hierarchy().levels.size(), 1u);
+    const std::size_t with_both = links.plans();
+    for (int turn = 0; turn < 3; ++turn)
+      for (const auto& racks : {by_halves, none}) {
+        links.adopt(racks);
+        links.call();
+      }
+    EXPECT_GT(with_racks, 0u);
+    EXPECT_EQ(links.plans(), with_both);
+  });
+}
+
+TEST(ContextOfNodes, MakesPlansOfTheirOwnForOtherRacks) {
+  on_nodes([](ContextOfLinks& links, Context&) {
+    links.adopt(by_halves);
+    links.call();
+    const std::size_t with_halves = links.plans();
+    links.adopt(by_parity);
+    links.call();
+    EXPECT_GT(links.plans(), with_halves);
+  });
+}
+
+TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
+  on_nodes([](ContextOfLinks& links, Context& context) {
+    links.call_until_decided();
+    links.change_time();
+    constexpr int look = 4, between = 8;
+    for (int calls = 0; calls < look + between + look; ++calls) {
+      EXPECT_FALSE(context.on_trial(ContextOfLinks::bytes)) << calls;
+      links.call();
+    }
+    EXPECT_TRUE(context.on_trial(ContextOfLinks::bytes));
+  });
+}
+
+TEST(ContextOfNodes, LooksAsSeldomAsBeforeWhenRacksChange) {
+  on_nodes([](ContextOfLinks& links, Context&) {
+    links.call_until_decided();
+    links.set_reviewed(6);
+    links.adopt(by_halves);
+    links.call_until_decided();
+    EXPECT_GE(links.calls_before_review(), 64u << 6);
+  });
+}
+
+} // namespace
+} // namespace strata::comm
