@@ -21,7 +21,10 @@ extern "C" {
 
 /** What strata tells of itself. Handles are passed as pointers to them (`&comm`), so that this header needs no mpi.h.
  *  Texts are JSON objects in UTF-8, terminated by a zero; each function returns the bytes that the whole text needs,
- *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. */
+ *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. A text for which there is no memory
+ * is as if there were nothing to tell; a rank that has none for what is collective ends its process, because the others
+ *  would wait for it. Thread-safe under MPI_THREAD_MULTIPLE, but for set_option; a function may wait for calls of other
+ *  threads that are under way. */
 struct strata_mpi_introspection {
   uint32_t version; /**< 5; what a version adds stands at the end */
 

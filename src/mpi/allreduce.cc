@@ -125,12 +125,12 @@ int look_up_and_run(State& state, const Arguments& given) {
 } // namespace
 
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
-              strata_mpi_handle communicator) {
+              strata_mpi_handle communicator) noexcept {
   return allreduce_c(send, receive, count, datatype, operation, communicator);
 }
 
 int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_handle datatype,
-                strata_mpi_handle operation, strata_mpi_handle communicator) {
+                strata_mpi_handle operation, strata_mpi_handle communicator) noexcept {
   State& now = state();
   const Arguments given{send,
                         receive,

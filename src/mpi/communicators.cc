@@ -33,7 +33,7 @@ CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
   if (PMPI_Comm_test_inter(communicator, &between) != MPI_SUCCESS ||
       PMPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
     return nullptr;
-  auto record = std::make_unique<CommunicatorRecord>();
+  auto record = std::make_shared<CommunicatorRecord>();
   record->communicator = communicator;
   record->eligible = between == 0 && ranks > 1 && within_world(communicator, ranks);
   if (PMPI_Comm_set_attr(communicator, now.key, record.get()) != MPI_SUCCESS) return nullptr;
@@ -44,7 +44,7 @@ CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
 
 /// Contexts of communicators that are gone; not in the attribute callback (see above).
 void settle_released(State& now) {
-  std::vector<std::unique_ptr<CommunicatorRecord>> gone;
+  std::vector<std::shared_ptr<CommunicatorRecord>> gone;
   {
     const std::lock_guard lock(now.mutex);
     gone.swap(now.released);

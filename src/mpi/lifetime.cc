@@ -152,7 +152,7 @@ const char* text_of(Reason reason) {
   return "?";
 }
 
-void after_init() {
+void after_init() noexcept {
   State& now = state();
   if (now.active.load(std::memory_order_acquire)) return;
   Options options = options_from_environment(now.complaints);
@@ -186,7 +186,7 @@ void after_init() {
   now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
 }
 
-void before_finalize() {
+void before_finalize() noexcept {
   State& now = state();
   if (now.handshake) now.handshake->take_back();
   if (!now.active.exchange(false)) return;

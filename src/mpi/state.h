@@ -88,8 +88,8 @@ struct State {
   DeviceNative device_native = DeviceNative::stage; ///< not automatic: decided
   std::atomic<const Activity*> dumped{nullptr};     ///< for the handler of STRATA_DUMP_SIGNAL
   std::mutex mutex;                                 ///< guards what follows
-  std::vector<std::unique_ptr<CommunicatorRecord>> records;
-  std::vector<std::unique_ptr<CommunicatorRecord>> released; ///< their communicators are gone
+  std::vector<std::shared_ptr<CommunicatorRecord>> records;
+  std::vector<std::shared_ptr<CommunicatorRecord>> released; ///< their communicators are gone
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
 };
 
@@ -101,13 +101,15 @@ CommunicatorRecord* record_of(State& state, MPI_Comm communicator);
 /// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
 bool make_context(State& state, CommunicatorRecord& record);
 
-void after_init();
-void before_finalize();
+// What a program calls. An exception (there is no memory) ends the process: where ranks work together, one that went on
+// alone would keep the others waiting for ever.
+void after_init() noexcept;
+void before_finalize() noexcept;
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
-              strata_mpi_handle communicator);
+              strata_mpi_handle communicator) noexcept;
 int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_handle datatype,
-                strata_mpi_handle operation, strata_mpi_handle communicator);
-const void* introspect();
+                strata_mpi_handle operation, strata_mpi_handle communicator) noexcept;
+const void* introspect() noexcept;
 /// The statistics of the whole process so far.
 comm::Statistics statistics(State& state);
 std::string statistics_table(const comm::Statistics& statistics);

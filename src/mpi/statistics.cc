@@ -40,16 +40,24 @@ void append(std::string& text, const Section& section, std::size_t width) {
 } // namespace
 
 comm::Statistics statistics(State& now) {
+  std::vector<std::shared_ptr<CommunicatorRecord>> records;
+  { // kept from here on, so that no context is counted twice
+    const std::lock_guard lock(now.mutex);
+    records = now.records;
+    records.insert(records.end(), now.released.begin(), now.released.end());
+  }
   comm::Statistics sum;
   if (now.process) {
     const std::lock_guard lock(now.process->statistics_mutex());
     sum = now.process->statistics();
     if (comm::Device* device = now.process->device()) sum.device_by_path = device->tallies();
   }
-  const std::lock_guard lock(now.mutex);
-  for (const auto* records : {&now.records, &now.released})
-    for (const auto& record : *records)
-      if (record->context) sum.add(record->context->statistics());
+  for (const auto& record : records) {
+    std::unique_lock lock(record->mutex,
+                          std::defer_lock); // never with now.mutex: make_context() has them the other way
+    if (now.several_threads) lock.lock();
+    if (record->context) sum.add(record->context->statistics());
+  }
   for (std::size_t index = 0; index < reasons; ++index) {
     const auto reason = static_cast<Reason>(index);
     if (reason == Reason::predicted) continue; // the contexts count these, with their bytes
