@@ -53,12 +53,14 @@ TEST(Choice, OfAPrimeNumberOfNodesHasNoGridBesideTheRing) {
   EXPECT_FALSE(contains(all, "+torus")) << all;
 }
 
-TEST(Choice, IsTheSameEachTime) {
-  for (const auto& factors : {std::vector{4, 2}, {2, 3, 12}, {16}, {1, 64}}) {
-    const Situation situation = cluster(factors);
-    for (std::size_t bytes : {std::size_t{8}, std::size_t{20000}, 16 * mebibyte})
-      EXPECT_EQ(names(candidates(situation, bytes)), names(candidates(situation, bytes)));
-  }
+TEST(Choice, DependsOnNothingThatWasChosenBefore) {
+  for (const auto& factors : {std::vector{4, 2}, {2, 3, 12}, {16}, {1, 64}})
+    for (std::size_t bytes : {std::size_t{8}, std::size_t{20000}, 16 * mebibyte}) {
+      const std::string before = names(candidates(cluster(factors), bytes));
+      for (const auto& other : {std::vector{3, 5}, {12}, {2, 2, 7}})
+        (void)candidates(cluster(other), bytes + mebibyte);
+      EXPECT_EQ(names(candidates(cluster(factors), bytes)), before);
+    }
 }
 
 TEST(Choice, ConsidersNoMoreForMoreLevels) {

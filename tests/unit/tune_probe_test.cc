@@ -123,9 +123,10 @@ struct MemoryPart {
     return probed(network);
   }
   /// Each rank's sample, scaled.
-  void settle(std::vector<double> factors) {
+  void settle(std::vector<double> factors, double elapsed = 0.02) {
     for (std::size_t rank = 0; rank < factors.size(); ++rank)
-      samples[rank] = {{40e9 * factors[rank], 20e9 * factors[rank]}, {8e9 * factors[rank], 6e9 * factors[rank]}, 0.02};
+      samples[rank] = {
+          {40e9 * factors[rank], 20e9 * factors[rank]}, {8e9 * factors[rank], 6e9 * factors[rank]}, elapsed};
     probe.settle_memory(samples, node_of_rank);
   }
 };
@@ -152,12 +153,14 @@ TEST(Probe, NamesANodeWhoseCoresAreSlow) {
 }
 
 TEST(Probe, PaysForItsRoundsOfMemoryToo) {
-  NetworkModel network(3, 118e6, 0.01, 1);
-  Probe probe(3, 0.05);
-  measure_links(probe, network);
-  EXPECT_FALSE(probe.due());
-  probe.earn(20 * (probe.spent() + 0.5));
-  EXPECT_TRUE(probe.due());
+  MemoryPart part;
+  EXPECT_FALSE(part.probe.due());
+  part.probe.earn(part.probe.spent() + 0.5); // all of what calls take is its share
+  EXPECT_TRUE(part.probe.due());
+  part.settle({1, 0, 1, 0, 1, 0}, 0.4);
+  EXPECT_FALSE(part.probe.due()) << "0.1 s are left for a round that is expected to take 0.4 s";
+  part.probe.earn(0.31);
+  EXPECT_TRUE(part.probe.due());
 }
 
 TEST(Probe, IsPaidOutOfWhatCallsTook) {
