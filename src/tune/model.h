@@ -53,7 +53,7 @@ struct JobShape {
 };
 /// Of a regular hierarchy, without a list of its ranks, where each has a core of its own: what choosing needs.
 JobShape shape_of(const topo::Regular& hierarchy);
-/// `memory_groups` by rank; `usable_cores` by rank.
+/// `facts` and `usable_cores` by rank.
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores);
 

@@ -3,9 +3,10 @@
 // what the rounds have told. It sends nothing itself; every rank keeps an equal one, so that all decide alike.
 //
 // A round is a perfect matching: each node exchanges with one other, both ways, all pairs at once. The rounds of one
-// pass are those of a round-robin tournament (the circle method), so a pass sees each pair once, in n - 1 rounds; the
-// next pass has the nodes in another order, so that a pair meets other company. After each pass the racks are looked
-// for (topo::racks_of), and when they are clear, and the same as one pass before, the probe is over. PLink (Luo et al.,
+// pass are those of a round-robin tournament (the circle method), so a pass sees each pair once, in n - 1 rounds (n of
+// them where n is odd); of many nodes, only the first 8 log2 n rounds, a sample of the pairs. The next pass has the
+// nodes in another order, so that a pair meets other company. After each pass the racks are looked for
+// (topo::racks_of), and when they are clear, and the same as one pass before, the probe is over. PLink (Luo et al.,
 // MLSys 2020, section 3) probes pairs one by one and so cannot see a shared uplink.
 //
 // Then two short rounds measure what cores copy and reduce: one core of each node alone, and all at once.
