@@ -2,6 +2,7 @@
 // The links of a job as they were measured: the part "links" of the document, and what the tree says of it.
 #include "base/quantity.h"
 #include "tools/info.h"
+#include "topo/groups.h"
 #include "tune/link_numbers.h"
 #include "tune/probed_links.h"
 
@@ -18,27 +19,10 @@ using nlohmann::json;
 
 json number_or_null(double value) { return value > 0 ? json(value) : json(nullptr); }
 
-/// Ranks or groups of the level before in the largest group of each level.
-std::vector<std::size_t> most_members(const topo::Hierarchy& hierarchy) {
-  std::vector<std::size_t> most;
-  for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
-    const topo::Level& level = hierarchy.levels[l];
-    std::vector<std::set<std::int32_t>> members(static_cast<std::size_t>(level.groups));
-    for (std::size_t rank = 0; rank < level.group_of.size(); ++rank)
-      members[static_cast<std::size_t>(level.group_of[rank])].insert(l == 0 ? static_cast<std::int32_t>(rank)
-                                                                            : hierarchy.levels[l - 1].group_of[rank]);
-    std::size_t count = 0;
-    for (const auto& group : members)
-      count = std::max(count, group.size());
-    most.push_back(count);
-  }
-  return most;
-}
-
 json level_facts(const tune::Profile& profile, const topo::Hierarchy& hierarchy,
                  const std::vector<std::string>& hosts) {
   json rows = json::array();
-  const std::vector<std::size_t> members = most_members(hierarchy);
+  const std::vector<std::int32_t> members = topo::most_members(hierarchy);
   const std::vector<tune::LevelNumbers> numbers = tune::numbers_of(profile, hierarchy, hosts);
   for (std::size_t l = 0; l < numbers.size(); ++l) {
     json groups = json::array();

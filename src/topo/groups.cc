@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/groups.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace strata::topo {
@@ -41,6 +42,23 @@ std::int32_t first_divided(const Level& inner, const Level& outer) {
     if (group != outer.group_of[rank]) return inner.group_of[rank];
   }
   return -1;
+}
+
+std::vector<std::int32_t> most_members(const Hierarchy& hierarchy) {
+  std::vector<std::int32_t> most;
+  for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
+    const Level& level = hierarchy.levels[l];
+    std::vector<std::int32_t> members(static_cast<std::size_t>(level.groups), 0);
+    std::int32_t next = 0; // member; they are numbered by their lowest rank
+    for (std::size_t r = 0; r < level.group_of.size(); ++r) {
+      const std::int32_t member = l == 0 ? static_cast<std::int32_t>(r) : hierarchy.levels[l - 1].group_of[r];
+      if (member != next) continue;
+      ++next;
+      ++members[static_cast<std::size_t>(level.group_of[r])];
+    }
+    most.push_back(*std::max_element(members.begin(), members.end()));
+  }
+  return most;
 }
 
 std::vector<std::int32_t> ranks_of(const Level& level, std::int32_t group) {

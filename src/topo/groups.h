@@ -15,6 +15,9 @@ LinkKind link_within(const Level& level, std::span<const RankFacts> facts);
 /// The first group of `inner` that `outer` divides; -1 when the groups of `outer` are unions of those of `inner`.
 std::int32_t first_divided(const Level& inner, const Level& outer);
 
+/// By level, the ranks or groups of the level before in the group that has most.
+std::vector<std::int32_t> most_members(const Hierarchy& hierarchy);
+
 /// The ranks of one group, ascending.
 std::vector<std::int32_t> ranks_of(const Level& level, std::int32_t group);
 

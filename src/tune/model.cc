@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/model.h"
 
+#include "topo/groups.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -103,18 +105,9 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
                   std::span<const std::uint32_t> usable_cores) {
   JobShape job;
   job.hierarchy = hierarchy;
-  for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
-    const topo::Level& level = hierarchy.levels[l];
-    std::vector<std::int32_t> children(static_cast<std::size_t>(level.groups), 0);
-    std::int32_t next = 0; // child; they are numbered by their lowest rank
-    for (std::size_t r = 0; r < level.group_of.size(); ++r) {
-      const std::int32_t child = l == 0 ? static_cast<std::int32_t>(r) : hierarchy.levels[l - 1].group_of[r];
-      if (child != next) continue;
-      ++next;
-      ++children[static_cast<std::size_t>(level.group_of[r])];
-    }
-    job.members.push_back(*std::max_element(children.begin(), children.end()));
-    if (level.link != topo::LinkKind::uplink || l == 0) continue;
+  job.members = topo::most_members(hierarchy);
+  for (std::size_t l = 1; l < hierarchy.levels.size(); ++l) {
+    if (hierarchy.levels[l].link != topo::LinkKind::uplink) continue;
     std::vector<std::int32_t> in_rack(static_cast<std::size_t>(hierarchy.levels[l - 1].groups), 0);
     for (const std::int32_t rack : hierarchy.levels[l - 1].group_of)
       ++in_rack[static_cast<std::size_t>(rack)];
