@@ -31,12 +31,13 @@ struct MeasuredWay {
 
 struct MeasuredSize {
   std::uint64_t bytes = 0;
-  std::vector<MeasuredWay> ways; ///< at least one
+  std::vector<MeasuredWay> ways; ///< none: strata did not serve the duplicate of all ranks that was made for it
 };
 
 /// The table of what was measured, sizes ascending: neighbours with the same way in one row, which ends half way to the
 /// next size (by ratio); the last ends with the last size. A way that is as good as the best, but for noise, goes on
-/// from the size before; else the MPI library's own comes before others that are no better.
+/// from the size before; else the MPI library's own comes before others that are no better. A size without ways falls
+/// to its neighbours.
 tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes);
 
 } // namespace strata::tools

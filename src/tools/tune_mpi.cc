@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace strata::tools {
@@ -96,7 +97,13 @@ int tune_machine(const TuneFlags& flags) {
     return MPI_Abort(MPI_COMM_WORLD, 1);
   }
   const std::vector<MeasuredSize> sizes = measure_all(flags, sweep);
-  if (sizes.front().ways.empty()) return complain(tool, "strata does not serve a duplicate of all ranks", 1);
+  const auto unserved =
+      std::count_if(sizes.begin(), sizes.end(), [](const MeasuredSize& size) { return size.ways.empty(); });
+  if (unserved > 0)
+    complain(tool,
+             fmt::format("strata did not serve a duplicate of all ranks for {} of {} sizes", unserved, sizes.size()),
+             0);
+  if (static_cast<std::size_t>(unserved) == sizes.size()) return 1;
   return rank_in_world() == 0 ? write_out(flags, to_text(table_of(*machine, sizes))) : 0;
 }
 

@@ -58,6 +58,7 @@ std::uint64_t end_between(std::uint64_t bytes, std::uint64_t next) {
 tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes) {
   tune::Table table{machine, {}};
   for (const MeasuredSize& size : sizes) {
+    if (size.ways.empty()) continue;
     const std::vector<MeasuredWay> ways = sorted(size.ways);
     tune::TableRow* const before = table.rows.empty() ? nullptr : &table.rows.back();
     const tune::Way& way = winner(ways, before != nullptr ? &before->way : nullptr);

@@ -28,6 +28,11 @@ TEST(TunedTable, HasOneRowForNeighboursWithTheSameWay) {
             "2560 board\n4096 ring\n");
 }
 
+TEST(TunedTable, HasNoRowForASizeThatNoWayServed) {
+  EXPECT_EQ(rows({{1024, {took("board", 1)}}, {2048, {}}, {4096, {took("board", 3)}}}), "4096 board\n");
+  EXPECT_EQ(rows({{1024, {}}}), "");
+}
+
 TEST(TunedTable, ChangesHalfWayBetweenTwoSizes) {
   // The middle of 4K and 64K by ratio is 16K; the class that begins there belongs to the smaller.
   EXPECT_EQ(rows({{4096, {took("board", 1)}}, {65536, {took("ring", 1)}}}), "16384 board\n65536 ring\n");
