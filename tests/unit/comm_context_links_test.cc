@@ -2,10 +2,12 @@
 // What a context does when it is told of other links between its nodes, and when a way takes another time than it did.
 #include "context_calls.h"
 #include "delaying_transport.h"
+#include "new_folder.h"
 #include "thread_bootstrap.h"
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 
 namespace strata::comm {
@@ -37,6 +39,7 @@ public:
   }
   void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
 
+  bool will_measure() const { return context_.probe_ != nullptr; }
   std::size_t plans() const { return context_.plans_.size(); }
   std::uint64_t calls_before_review() { return decision().review ? decision().review->calls_before : 0; }
 
@@ -51,19 +54,23 @@ namespace {
 constexpr int nodes = 4; ///< of a rank each
 const std::vector<std::int32_t> by_halves{0, 0, 1, 1}, by_parity{0, 1, 0, 1}, none{0, 0, 0, 0};
 
-/// body(links) on every rank of a job whose ranks share no memory.
+Options options_of_nodes() {
+  Options options = ThreadJob::options_for_tests();
+  options.transports = "delaying";
+  options.tune = Tune::online;
+  options.probe = 0;
+  return options;
+}
+
+/// body(links, context) on every rank of a job whose ranks share no memory.
 template <typename Body>
-void on_nodes(Body body) {
+void on_nodes(Body body, const Options& options = options_of_nodes()) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   delaying::Office office(seed);
   const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
     return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
   };
-  Options options = ThreadJob::options_for_tests();
-  options.transports = "delaying";
-  options.tune = Tune::online;
-  options.probe = 0;
   ThreadJob job(nodes, options, {{"delaying", make}});
   job.run_in_context([&](Context& context) {
     ContextOfLinks links(context);
@@ -126,6 +133,25 @@ TEST(ContextOfNodes, LooksAsSeldomAsBeforeWhenRacksChange) {
     links.call_until_decided();
     EXPECT_GE(links.calls_before_review(), 64u << 6);
   });
+}
+
+TEST(ContextOfNodes, MeasuresItsLinksUnlessATableDecides) {
+  const std::filesystem::path folder = new_folder("strata-links");
+  Options options = options_of_nodes();
+  options.probe = 5;
+  options.profile = "none";
+  options.table = (folder / "table").string();
+  std::ofstream(options.table) << "strata-table 1\nmachine\nabove ring slice=16K window=2\nend 2\n";
+  for (const Tune tune : {Tune::online, Tune::file}) {
+    options.tune = tune;
+    on_nodes(
+        [&](ContextOfLinks& links, Context& context) {
+          EXPECT_EQ(context.warnings(), std::vector<std::string>{});
+          EXPECT_EQ(links.will_measure(), tune == Tune::online);
+        },
+        options);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What contexts do with a table of ways: rank 0 reads it, and all ranks do as it says.
 #include "context_calls.h"
+#include "new_folder.h"
 #include "thread_bootstrap.h"
 
 #include <gtest/gtest.h>
-
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -21,9 +20,6 @@ constexpr std::int64_t small = 1000, large = 20000; // of float32
 class ContextTable : public testing::Test {
 protected:
   ContextTable() {
-    std::string name = (fs::temp_directory_path() / "strata-tables-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     options_.tune = Tune::file;
     options_.table = (folder_ / "table").string();
   }
@@ -66,7 +62,7 @@ protected:
   }
 
   Options options_ = ThreadJob::options_for_tests();
-  fs::path folder_;
+  const fs::path folder_ = new_folder("strata-tables");
   std::vector<std::string> warnings_, notes_;
   std::string source_;
 };
