@@ -98,6 +98,13 @@ std::vector<std::int32_t> nodes_of(const Machine& machine) {
   return std::vector<std::int32_t>(static_cast<std::size_t>(machine.ranks), 0);
 }
 
+std::vector<topo::RankFacts> facts_of(const Machine& machine) {
+  std::vector<topo::RankFacts> facts;
+  for (const std::int32_t node : nodes_of(machine))
+    facts.push_back({.memory_group = node});
+  return facts;
+}
+
 double bound_of(const Machine& machine, std::int64_t bytes) {
   double bound = 0;
   for (const Tier& tier : machine.tiers)

@@ -124,6 +124,8 @@ topo::Hierarchy hierarchy_of(const Machine& machine);
 std::size_t memory_tiers(const Machine& machine);
 /// By rank, the node: ranks that share memory have the same number.
 std::vector<std::int32_t> nodes_of(const Machine& machine);
+/// By rank, what it knows of its place: its node.
+std::vector<topo::RankFacts> facts_of(const Machine& machine);
 
 /// Seconds that no all-reduce of so many bytes can undercut: of the G groups of a network tier, one at least must take
 /// in 2(G-1)/G of the vector over its uplink (Patarasuk and Yuan, JPDC 69(2), 2009). 0: no uplink has a

@@ -55,7 +55,7 @@ std::vector<tune::Candidate> candidates_of(const SimFlags& flags, const tune::Si
   return candidates;
 }
 
-/// Those of all sizes, each once.
+/// Each once. Of one size: which compositions are considered does not depend on it.
 std::vector<hier::Composition> compositions_of(const SimFlags& flags, const tune::Situation& situation) {
   if (!flags.compositions.empty()) return flags.compositions;
   std::vector<hier::Composition> compositions;
@@ -75,10 +75,7 @@ bool is_known_to_the_model(const sim::Machine& machine) {
 }
 
 tune::Situation situation_of(const sim::Machine& machine, const topo::Hierarchy& hierarchy) {
-  std::vector<topo::RankFacts> facts(static_cast<std::size_t>(machine.ranks));
-  const auto nodes = sim::nodes_of(machine);
-  for (std::size_t rank = 0; rank < facts.size(); ++rank)
-    facts[rank].memory_group = nodes[rank];
+  const std::vector<topo::RankFacts> facts = sim::facts_of(machine);
   // A core for each rank.
   const std::vector<std::uint32_t> cores(facts.size(), static_cast<std::uint32_t>(machine.ranks));
   return situation_of(machine, tune::shape_of(hierarchy, facts, cores));
