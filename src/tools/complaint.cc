@@ -12,8 +12,13 @@ int complain(const std::string& tool, const std::string& line, int status) {
   return status;
 }
 
-bool write_to_standard_output(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+int write_out(const std::string& tool, const std::string& file, std::string_view text, Existing existing) {
+  if (file.empty()) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    return written ? 0 : complain(tool, "cannot write to standard output", 1);
+  }
+  const Status written = write_whole(file, text, existing);
+  return written ? 0 : complain(tool, written.error().message, 1);
 }
 
 } // namespace strata::tools

@@ -2,6 +2,8 @@
 // What all tools say: results to standard output, trouble to standard error.
 #pragma once
 
+#include "base/written_file.h"
+
 #include <string>
 #include <string_view>
 
@@ -12,7 +14,8 @@ inline constexpr int bad_usage = 2;
 /// Writes "TOOL: `line`" to standard error (under a launcher, rank 0 only) and gives `status` back.
 int complain(const std::string& tool, const std::string& line, int status);
 
-/// False when it could not be written.
-bool write_to_standard_output(std::string_view text);
+/// Writes to a file, or to standard output where `file` is empty; the exit status, with a complaint where it is not 0.
+int write_out(const std::string& tool, const std::string& file, std::string_view text,
+              Existing existing = Existing::replaced);
 
 } // namespace strata::tools

@@ -8,8 +8,6 @@ namespace {
 
 constexpr const char* tool = "strata-info";
 
-int write_out(const std::string& text) { return write_to_standard_output(text) ? 0 : 1; }
-
 /// --schedule, or the drawing of --levels: what needs neither a job nor facts of this machine.
 std::optional<int> show_levels(const InfoFlags& flags) {
   if (flags.levels.empty()) return std::nullopt;
@@ -21,7 +19,7 @@ std::optional<int> show_levels(const InfoFlags& flags) {
   if (flags.schedule.empty()) return 0;
   const auto text = schedule_text(flags);
   if (!text) return complain(tool, text.error().message, bad_usage);
-  return write_out(*text);
+  return write_out(tool, "", *text);
 }
 
 } // namespace
@@ -49,7 +47,7 @@ std::optional<int> parse(InfoFlags& flags, int count, char** arguments) {
   if (const auto status = parse(app, tool, count, arguments)) return status;
   if (!flags.levels.empty() && flags.schedule.empty() && flags.svg.empty())
     return complain(tool, "--levels needs --schedule or --svg; see strata-info --help", bad_usage);
-  if (flags.waits) return write_out(waits_text(flags.as_json));
+  if (flags.waits) return write_out(tool, "", waits_text(flags.as_json));
   return show_levels(flags);
 }
 

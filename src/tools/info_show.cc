@@ -79,10 +79,9 @@ int show(const InfoFlags& flags, const json& document) {
       return complain(tool, "--svg draws a job of several ranks: run under mpirun, or give --levels", bad_usage);
     if (const Status drawn = draw(flags.svg, job); !drawn) return complain(tool, drawn.error().message, 1);
   }
-  return write_to_standard_output(flags.as_json ? document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
-                                                : info_text(document))
-             ? 0
-             : 1;
+  return write_out(tool, "",
+                   flags.as_json ? document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+                                 : info_text(document));
 }
 
 } // namespace strata::tools

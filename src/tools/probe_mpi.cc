@@ -12,14 +12,6 @@ namespace {
 
 constexpr const char* tool = "strata-probe";
 
-int write_out(const ProbeFlags& flags, const std::string& profile) {
-  if (!flags.output.empty()) {
-    const Status written = write_whole(flags.output, profile);
-    return written ? 0 : complain(tool, written.error().message, 1);
-  }
-  return write_to_standard_output(profile) ? 0 : complain(tool, "cannot write to standard output", 1);
-}
-
 /// The pairs of nodes as heat maps.
 Status draw_pairs(const std::string& file, const strata_mpi_introspection& strata) {
   const nlohmann::json pairs = pair_facts(strata, MPI_COMM_WORLD);
@@ -59,7 +51,7 @@ int probe(const ProbeFlags& flags, int rank) {
   tell_findings(profile);
   if (!flags.svg.empty())
     if (const Status drawn = draw_pairs(flags.svg, *strata); !drawn) return complain(tool, drawn.error().message, 1);
-  return write_out(flags, profile);
+  return write_out(tool, flags.output, profile);
 }
 
 } // namespace

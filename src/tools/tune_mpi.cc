@@ -35,12 +35,13 @@ Result<nlohmann::json> facts_of(const strata_mpi_introspection* strata) {
   return facts;
 }
 
+Existing existing(const TuneFlags& flags) { return flags.force ? Existing::replaced : Existing::kept; }
+
 /// Before anything is measured: whether rank 0 may write its file. Same answer on all ranks.
 bool may_write(const TuneFlags& flags) {
   int fine = 1;
   if (rank_in_world() == 0 && !flags.output.empty())
-    if (const Status writable = check_writable(flags.output, flags.force ? Existing::replaced : Existing::kept);
-        !writable)
+    if (const Status writable = check_writable(flags.output, existing(flags)); !writable)
       fine = complain(tool, writable.error().message, 0);
   MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return fine == 1;
@@ -66,14 +67,6 @@ std::vector<MeasuredSize> measure_all(const TuneFlags& flags, Sweep& sweep) {
         fmt::format("the time is over after {} of {} sizes; the table is for these", sizes.size(), flags.sizes.size()),
         0);
   return sizes;
-}
-
-int write_out(const TuneFlags& flags, const std::string& table) {
-  if (!flags.output.empty()) {
-    const Status written = write_whole(flags.output, table, flags.force ? Existing::replaced : Existing::kept);
-    return written ? 0 : complain(tool, written.error().message, 1);
-  }
-  return write_to_standard_output(table) ? 0 : complain(tool, "cannot write to standard output", 1);
 }
 
 /// Collective; the exit status.
@@ -104,7 +97,8 @@ int tune_machine(const TuneFlags& flags) {
              fmt::format("strata did not serve a duplicate of all ranks for {} of {} sizes", unserved, sizes.size()),
              0);
   if (static_cast<std::size_t>(unserved) == sizes.size()) return 1;
-  return rank_in_world() == 0 ? write_out(flags, to_text(table_of(*machine, sizes))) : 0;
+  if (rank_in_world() != 0) return 0;
+  return write_out(tool, flags.output, to_text(table_of(*machine, sizes)), existing(flags));
 }
 
 } // namespace
