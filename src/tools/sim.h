@@ -38,7 +38,7 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments);
 struct SimWords {
   std::vector<std::string> machine;
   std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan, profile;
-  bool flat = false;
+  bool flat = false, as_json = false;
 };
 Result<SimFlags> sim_flags_from(const SimWords& words);
 

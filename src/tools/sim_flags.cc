@@ -16,14 +16,6 @@ constexpr std::uint64_t most_slice = std::uint64_t{1} << 40, most_window = 1024;
 
 Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
 
-topo::Hierarchy flat_hierarchy_of(const sim::Machine& machine) {
-  std::vector<topo::RankFacts> facts(static_cast<std::size_t>(machine.ranks));
-  const auto nodes = sim::nodes_of(machine);
-  for (std::size_t rank = 0; rank < facts.size(); ++rank)
-    facts[rank].memory_group = nodes[rank];
-  return topo::flat_hierarchy(facts);
-}
-
 Status settle_machine(SimFlags& flags, const SimWords& words) {
   const std::string text = fmt::format("{}", fmt::join(words.machine, " "));
   flags.machine_text = text;
@@ -59,7 +51,7 @@ Status settle_machine(SimFlags& flags, const SimWords& words) {
   if (!mapping) return refused("--mapping " + mapping.error().message);
   flags.mapping = words.mapping;
   flags.machine = profile ? machine_with_profile(*profile, *line, *mapping) : sim::machine_from(*line, *mapping);
-  flags.hierarchy = words.flat ? flat_hierarchy_of(flags.machine) : sim::hierarchy_of(flags.machine);
+  flags.hierarchy = words.flat ? topo::flat_hierarchy(sim::facts_of(flags.machine)) : sim::hierarchy_of(flags.machine);
   return ok();
 }
 
@@ -105,6 +97,10 @@ Result<SimFlags> sim_flags_from(const SimWords& words) {
   if (settled) settled = settle_compositions(flags, words);
   if (settled) settled = settle_sizes(flags, words);
   if (!settled) return settled.error();
+  flags.as_json = words.as_json;
+  if (flags.planned_rank && (flags.compositions.size() > 1 || !words.trace.empty() || words.as_json))
+    return refused("--plan says in a table what one composition takes, or the one that is chosen: it takes neither "
+                   "several in --algorithm, nor --trace or --json");
   flags.trace_file = words.trace;
   if (!flags.trace_file.empty() && (flags.sizes.size() != 1 || flags.compositions.size() != 1))
     return refused("--trace shows one run: give one composition with --algorithm and one size with --bytes");
@@ -115,7 +111,6 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
   CLI::App app("What all-reduces would take on a machine that is not here: a simulation of strata's schedules.");
   prepare(app, tool);
   SimWords words;
-  bool as_json = false;
   app.add_option("machine", words.machine,
                  "levels, outermost first, such as 'rack:2(uplink=6GB/s) node:4(uplink=100Gbit/s, latency=2us) core:8'")
       ->type_name("MACHINE")
@@ -138,12 +133,11 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
       ->type_name("FILE");
   app.add_option("--plan", words.plan, "do not simulate: say what RANK chooses and plans, and how long it takes")
       ->type_name("RANK");
-  app.add_flag("--json", as_json, "write all of it as a JSON document");
+  app.add_flag("--json", words.as_json, "write all of it as a JSON document");
   if (const auto status = parse(app, tool, count, arguments)) return status;
   auto settled = sim_flags_from(words);
   if (!settled) return complain(tool, settled.error().message, bad_usage);
   flags = std::move(*settled);
-  flags.as_json = as_json;
   return std::nullopt;
 }
 
