@@ -76,6 +76,19 @@ public:
   /// Makes a written payload visible to its receivers.
   virtual void publish(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
 
+  /// Payloads of a channel that shares memory may also be put aside: into memory of this size, laid out as the
+  /// channel's own, which the sender and some of its receivers reach and the channel never touches (a device's). 0: not
+  /// with this channel.
+  virtual std::size_t aside_bytes() const { return 0; }
+  static constexpr std::size_t nowhere = SIZE_MAX;
+  /// As room(), for a payload that is to be put aside: its offset in that memory, or nowhere.
+  virtual std::size_t room_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
+  /// As publish(), when the payload is there. All receivers of the message must reach it.
+  virtual void publish_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
+  /// As arrived(), of a message whose payload was put aside: its offset in the sender's memory. Nowhere while it has
+  /// not come, or when it came in the usual way.
+  virtual std::size_t arrived_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
+
   /// Starts outgoing message `index` of `slice`. False: no room now, try again after progress(). `bytes` > 0.
   /// `payload` must stay unchanged until sent() is true.
   virtual bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) = 0;

@@ -178,6 +178,32 @@ TEST_P(ShmChannelTest, CarriesSlicesAsFarAsItsWindowAllows) {
   }
 }
 
+TEST_P(ShmChannelTest, TellsAPayloadThatWasPutAsideFromOneThatItCarries) {
+  for (const std::size_t bytes : {8u, 1000u}) {
+    connect(bytes);
+    const std::vector<char> sent(bytes, 'a');
+    for (std::uint64_t slice = 0; slice < 8; slice += 2) {
+      const std::size_t offset = channels[0]->room_aside(0, slice);
+      ASSERT_LE(offset + bytes, channels[0]->aside_bytes());
+      EXPECT_EQ(offset % line_bytes, 0u);
+      EXPECT_EQ(channels[1]->arrived_aside(0, slice), Channel::nowhere);
+      channels[0]->publish_aside(0, slice, bytes);
+      EXPECT_TRUE(channels[0]->start_send(0, slice + 1, sent.data(), bytes));
+      EXPECT_EQ(channels[0]->room_aside(0, slice + 2), Channel::nowhere) << "its readers have not finished";
+      EXPECT_EQ(channels[1]->arrived_aside(0, slice), offset);
+      EXPECT_EQ(channels[1]->arrived(0, slice), nullptr);
+      EXPECT_EQ(channels[1]->arrived_aside(0, slice + 1), Channel::nowhere);
+      EXPECT_NE(channels[1]->arrived(0, slice + 1), nullptr);
+      channels[1]->finished(slice + 1);
+    }
+    EXPECT_EQ(channels[0]->traffic().bytes, 8 * bytes);
+    for (auto& channel : channels)
+      channel->depart();
+    for (auto& channel : channels)
+      channel.reset();
+  }
+}
+
 TEST_P(ShmChannelTest, IsQuiescentOnlyWhenItsPeerHasDeparted) {
   connect(1000);
   const char payload[1000] = "for a slow reader";

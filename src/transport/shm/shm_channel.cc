@@ -14,6 +14,9 @@ constexpr std::size_t inline_bytes = line_bytes - sizeof(std::uint64_t);
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
 
+/// Of a sequence number: the payload was put aside.
+constexpr std::uint64_t aside = std::uint64_t{1} << 63;
+
 /// A small payload shares the line of its sequence number: one transfer between caches instead of two.
 std::size_t payload_offset(std::size_t most_bytes) {
   return most_bytes <= inline_bytes ? sizeof(std::uint64_t) : line_bytes;
@@ -112,7 +115,7 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
     if (entry.stride < entry.payload + message.most_bytes ||
         entry.offset + entry.stride * shape_.window > header->bytes)
       break;
-    receivers_.push_back({block + entry.offset, entry.stride, entry.payload});
+    receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset});
     return ok();
   }
   return Error{ErrorKind::peer, fmt::format("rank {} does not send message {} as it is expected", message.peer,
@@ -133,11 +136,33 @@ void* ShmChannel::room(std::size_t index, std::uint64_t slice) {
   return sender.slots + sender.stride * (slice % shape_.window) + sender.payload;
 }
 
-void ShmChannel::publish(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+void ShmChannel::mark_published(std::size_t index, std::uint64_t slice, std::uint64_t number, std::size_t bytes) {
   const Sender& sender = senders_[index];
-  sequence(sender.slots + sender.stride * (slice % shape_.window)).store(slice + 1, std::memory_order_release);
+  sequence(sender.slots + sender.stride * (slice % shape_.window)).store(number, std::memory_order_release);
   ++traffic_.messages;
   traffic_.bytes += bytes;
+}
+
+void ShmChannel::publish(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+  mark_published(index, slice, slice + 1, bytes);
+}
+
+std::size_t ShmChannel::room_aside(std::size_t index, std::uint64_t slice) {
+  if (room(index, slice) == nullptr) return nowhere;
+  const Sender& sender = senders_[index];
+  const std::byte* slot = sender.slots + sender.stride * (slice % shape_.window);
+  return static_cast<std::size_t>(slot - neighbours_->own->view().at(block_offset_));
+}
+
+void ShmChannel::publish_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+  mark_published(index, slice, (slice + 1) | aside, bytes);
+}
+
+std::size_t ShmChannel::arrived_aside(std::size_t index, std::uint64_t slice) {
+  const Receiver& receiver = receivers_[index];
+  const std::size_t offset = receiver.stride * (slice % shape_.window);
+  const auto& number = *reinterpret_cast<const std::atomic<std::uint64_t>*>(receiver.slots + offset);
+  return number.load(std::memory_order_acquire) == ((slice + 1) | aside) ? receiver.offset + offset : nowhere;
 }
 
 bool ShmChannel::start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {

@@ -4,7 +4,8 @@
 //     BlockHeader | DirectoryEntry per message | slots
 //
 // A message has `window` slots, slice s in slot s mod window: a 64-bit sequence number (s + 1 once the payload is
-// there) and the payload. Receivers find a message in the directory by its identity, so no rank needs to know the
+// there, with the topmost bit set when it was put aside) and the payload. What is put aside begins where its slot does.
+// Receivers find a message in the directory by its identity, so no rank needs to know the
 // others' programs. A receiver that has finished a slice says so once, in its own block (`finished`); a sender reuses
 // a slot when all receivers of that message have finished the slice that was in it.
 #pragma once
@@ -51,6 +52,10 @@ public:
   bool shares_memory() const override { return true; }
   void* room(std::size_t index, std::uint64_t slice) override;
   void publish(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
+  std::size_t aside_bytes() const override { return block_bytes_; }
+  std::size_t room_aside(std::size_t index, std::uint64_t slice) override;
+  void publish_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
+  std::size_t arrived_aside(std::size_t index, std::uint64_t slice) override;
 
 private:
   /// A rank that shares this channel's memory.
@@ -68,11 +73,13 @@ private:
     const std::byte* slots = nullptr;
     std::size_t stride = 0;
     std::size_t payload = 0;
+    std::size_t offset = 0; ///< of the slots in the sender's block
   };
 
   ShmChannel(std::shared_ptr<const Neighbours> neighbours, const ChannelShape& shape)
       : neighbours_(std::move(neighbours)), shape_(shape) {}
   std::size_t peer_index(std::int32_t rank);
+  void mark_published(std::size_t index, std::uint64_t slice, std::uint64_t number, std::size_t bytes);
   BlockHeader& own() { return *reinterpret_cast<BlockHeader*>(neighbours_->own->view().at(block_offset_)); }
   Status find_message(std::size_t index, std::uint64_t announced);
 
