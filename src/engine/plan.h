@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "engine/device_queue.h"
 #include "engine/scratch.h"
 #include "engine/slice_memory.h"
 #include "engine/wait.h"
@@ -30,10 +31,13 @@ struct Request {
   kernel::Stores stores{};
   std::uint64_t call = 0;        ///< for timelines
   SliceMemory* memory = nullptr; ///< null: the steps work on `input` and `output` themselves
+  type::Element element{};       ///< as in the reducer, for a device
+  type::Operation operation{};   ///< likewise
 
   bool complete() const { return finished_slices == slices; }
 
   // Kept by the Plan.
+  bool on_device = false; ///< as the memory says
   std::int64_t slices = 0;
   std::int64_t slice_elements = 0;
   std::int64_t started_slices = 0;
@@ -57,6 +61,10 @@ struct Route {
 
 class Plan {
 public:
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
   /// First step of the set-up: takes all memory, sends nothing. `copy` is the kernels'.
   static Result<std::unique_ptr<Plan>> prepare(const sched::Program& program, const PlanShape& shape,
                                                const Route& route, kernel::CopyFunction copy);
@@ -65,6 +73,21 @@ public:
   std::vector<std::uint64_t> announcements() const;
   /// Second step: `announced[link][rank]`.
   Status connect(const std::vector<std::vector<std::uint64_t>>& announced);
+
+  // plan_device.cc: between connect() and the first request, on ranks that have a device.
+  /// What the device must have for this plan.
+  DeviceNeeds device_needs() const;
+  /// The ranks whose slots this rank would read.
+  std::vector<std::int32_t> device_sources() const;
+  /// `peers`: by rank, where its slots are mapped here, or null. The queue must outlive the plan's last request.
+  Status connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers);
+  /// `readers`: by rank, whether it has mapped the slots of this rank. All ranks have agreed on it.
+  void let_read(const std::vector<bool>& readers);
+  void disconnect_device();
+  /// Whether some message of this plan goes from device to device.
+  bool sends_between_devices() const;
+  /// Host memory that a slice in device memory needs for its messages to other nodes.
+  std::size_t bounce_bytes() const;
 
   /// Third step: whether all peers have been heard of; makes progress. Call it until it is true, failure() is not null
   /// or patience ends.
@@ -148,7 +171,7 @@ private:
   };
   bool start(const Port& port, const Slice& slice, const void* payload, std::size_t bytes) const;
 
-  Plan() = default;
+  Plan();
   void bind_steps(const sched::Program& program, const Route& route);
   Status make_channels(const Route& route);
   const Geometry* geometry(std::int64_t elements);
@@ -170,12 +193,35 @@ private:
   bool attempt_reduce(const BoundStep& step, std::uint32_t index, Slice& slice);
   std::byte* address(sched::Place place, const Slice& slice, std::int64_t element) const;
   void retire();
+  std::size_t most_bytes(sched::Range range) const;
+  void run_reducer(const BoundStep& step, std::uint32_t index, Slice& slice);
+
+  // plan_device.cc
+  struct DeviceSide;
+  bool attempt_beside_device(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool attempt_send_on_device(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool put_payload(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool post_bounced(const BoundStep& step, std::uint32_t index, Slice& slice);
+  DeviceQueue::Operand device_operand(std::uint32_t index, std::size_t number, const Slice& slice);
+  std::byte* device_address(sched::Place place, const Slice& slice, std::int64_t element) const;
+  bool attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slice& slice);
+  std::byte* fetched_room(const BoundStep& step, std::uint32_t index, std::size_t source, const Slice& slice) const;
+  bool fetch(const BoundStep& step, std::uint32_t index, const Slice& slice);
+  bool use_fetched(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool has_arrived(const Source& source, const Slice& slice) const;
+  bool all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const;
+  void begin_on_device(const Slice& slice);
+  bool queue_step(std::uint32_t index, const Slice& slice);
+  bool settle_device();
+  void settle(Slice& slice, std::uint32_t index);
 
   PlanShape shape_;
   kernel::CopyFunction copy_ = nullptr;
   std::vector<BoundStep> steps_;
   std::vector<transport::ChannelShape> channel_shapes_;       ///< by link, until the channels are made
   std::vector<std::unique_ptr<transport::Channel>> channels_; ///< by link; null where none is needed
+  std::vector<std::vector<std::int32_t>> readers_;            ///< by step: who takes what it sends from shared memory
   std::vector<std::uint32_t> roots_;                          ///< steps without dependencies
   std::vector<Slice> slices_;                                 ///< ring, slice n in n mod window
   std::uint64_t next_slice_ = 0;
@@ -187,6 +233,7 @@ private:
   std::size_t scratch_region_bytes_ = 0;
   std::uint16_t scratch_regions_ = 0;
   std::vector<const void*> operands_;
+  std::unique_ptr<DeviceSide> device_; ///< null: every payload is in host memory
   std::array<transport::Traffic, most_levels> level_traffic_{};
   std::uint32_t first_step_name_ = 0; ///< the recorder's
   bool step_was_recorded_ = false;    ///< since advance_recorded() was called

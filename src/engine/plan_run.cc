@@ -19,6 +19,7 @@ void Plan::submit(Request& request) {
   request.slice_elements = request.slices == 0 ? 0 : (request.elements + request.slices - 1) / request.slices;
   request.started_slices = 0;
   request.finished_slices = 0;
+  request.on_device = request.memory != nullptr && request.memory->on_device();
   if (request.slices > 0) requests_.push_back(&request);
 }
 
@@ -77,6 +78,7 @@ bool Plan::start_slice(Request& request) {
   for (std::size_t s = 0; s < steps_.size(); ++s)
     slice.waiting_for[s] = steps_[s].dependencies;
   std::fill(slice.reached.begin(), slice.reached.end(), 0U);
+  if (device_) begin_on_device(slice);
   slice.active.assign(roots_.begin(), roots_.end());
   for (std::size_t level = 0; level < most_levels; ++level) {
     const auto [messages, elements] = geometry_found->sent_by_level[level];
@@ -155,18 +157,26 @@ bool Plan::attempt_reduce(const BoundStep& step, std::uint32_t index, Slice& sli
     operands_[i] = source.port.channel != nullptr ? source.port.channel->arrived(source.port.index, slice.number)
                                                   : address(source.place, slice, begin);
   }
+  run_reducer(step, index, slice);
+  return true;
+}
+
+/// On operands_, all of which are there.
+void Plan::run_reducer(const BoundStep& step, std::uint32_t index, Slice& slice) {
+  const auto [begin, end] = slice.geometry->ranges[index];
   const kernel::Reducer& reducer = slice.request->reducer;
   reducer.function(address(step.place, slice, begin), operands_.data(), step.sources.size(),
                    static_cast<std::size_t>(end - begin),
                    step.final_write ? slice.request->stores.result : kernel::Store::cached, reducer.state);
   for (const Source& source : step.sources)
     if (source.port.channel != nullptr) source.port.channel->release(source.port.index, slice.number);
-  return true;
 }
 
 bool Plan::attempt(const BoundStep& step, std::uint32_t index, Slice& slice) {
   const auto [begin, end] = slice.geometry->ranges[index];
   if (begin == end) return true; // both sides know that there is nothing to say
+  if (device_) [[unlikely]]
+    return attempt_beside_device(step, index, slice);
   switch (step.kind) {
   case Kind::send:
     return attempt_send(step, index, slice);
@@ -237,6 +247,7 @@ void Plan::retire() {
 template <Plan::Steps steps>
 bool Plan::advance_as() {
   bool moved = start_slices();
+  if (device_) moved |= settle_device();
   for (std::uint64_t number = oldest_slice_; number < next_slice_; ++number) {
     Slice& slice = slices_[number % shape_.window];
     if (slice.stage != Stage::finished) moved |= advance_stage<steps>(slice);
@@ -259,8 +270,7 @@ std::vector<std::int32_t> Plan::awaited(std::string& step) const {
     const auto [begin, end] = slice.geometry->ranges[index];
     if (begin == end) continue;
     for (const Source& source : active.sources)
-      if (source.port.channel != nullptr && source.port.channel->arrived(source.port.index, slice.number) == nullptr)
-        ranks.push_back(source.port.peer);
+      if (source.port.channel != nullptr && !has_arrived(source, slice)) ranks.push_back(source.port.peer);
     if (step.empty() && !active.sources.empty())
       step = fmt::format("slice {}, step {} of {}: {} at level {}", slice.number, index + 1, steps_.size(),
                          active.kind == Kind::reduce ? "reduce" : "receive", active.level);

@@ -10,12 +10,6 @@
 namespace strata::engine {
 namespace {
 
-/// Room for a range of a slice of at most `slice_bytes`: its share, and an element of rounding at each end.
-std::size_t most_bytes(sched::Range range, std::size_t slice_bytes) {
-  const auto share = static_cast<unsigned __int128>(range.end - range.begin) * slice_bytes / sched::whole;
-  return std::min(static_cast<std::size_t>(share) + 16, slice_bytes);
-}
-
 bool overlap(sched::Range a, sched::Range b) { return a.begin < b.end && b.begin < a.end; }
 
 bool in_user_memory(sched::Place place) { return place.buffer != sched::Buffer::scratch; }
@@ -30,6 +24,12 @@ bool reads(const sched::Step& step, sched::Range range) {
 }
 
 } // namespace
+
+/// Room for a range of a slice: its share, and an element of rounding at each end.
+std::size_t Plan::most_bytes(sched::Range range) const {
+  const auto share = static_cast<unsigned __int128>(range.end - range.begin) * shape_.slice_bytes / sched::whole;
+  return std::min(static_cast<std::size_t>(share) + 16, shape_.slice_bytes);
+}
 
 Result<std::unique_ptr<Plan>> Plan::prepare(const sched::Program& program, const PlanShape& shape, const Route& route,
                                             kernel::CopyFunction copy) {
@@ -76,7 +76,7 @@ void Plan::bind_steps(const sched::Program& program, const Route& route) {
     bound.level = std::min<std::uint8_t>(step.tag.level, most_levels - 1);
     bound.receivers = static_cast<std::uint32_t>(step.peers.size());
     bound.dependencies = static_cast<std::uint32_t>(step.dependencies.size());
-    const std::size_t bytes = most_bytes(step.range, shape_.slice_bytes);
+    const std::size_t bytes = most_bytes(step.range);
     for (const sched::Operand& operand : step.operands) {
       Source source;
       source.place = operand.place;
@@ -117,6 +117,12 @@ Status Plan::make_channels(const Route& route) {
     if (!channel) return channel.error();
     channels_[link] = std::move(*channel);
   }
+  readers_.resize(steps_.size());
+  for (std::size_t s = 0; s < steps_.size(); ++s)
+    for (const Port& port : steps_[s].ports) {
+      const std::size_t link = reinterpret_cast<std::size_t>(port.channel) - 1;
+      if (channels_[link]->shares_memory()) readers_[s] = channel_shapes_[link].outgoing[port.index].peers;
+    }
   const auto resolve = [&](Port& port) {
     if (port.channel == nullptr) return;
     port.channel = channels_[reinterpret_cast<std::size_t>(port.channel) - 1].get();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stand-ins in host memory for vectors of a request that its steps cannot reach, such as those in device memory.
+// Stand-ins for vectors of a request that its steps cannot use as they are: those in device memory, when the steps run
+// on the host; and when they run on the device, those that its peers cannot.
 //
 // A slice gets room when it starts; its steps begin when its input has been fetched, and it counts as finished when its
 // result has been delivered. So the copies of some slices overlap the steps of others, and the schedule knows nothing
@@ -18,9 +19,15 @@ public:
   struct Room {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
+    // Of a slice whose steps run on the device:
+    std::byte* scratch = nullptr; ///< regions as in DeviceNeeds
+    std::byte* bounce = nullptr;  ///< host memory for messages, as much as Plan::bounce_bytes() says
   };
 
   virtual ~SliceMemory() = default;
+  /// Whether the steps run on the plan's device: then rooms are in device memory, and what begin() and deliver() do is
+  /// in the order of its queue.
+  virtual bool on_device() const { return false; }
   /// Begins to fetch so many bytes of the input from byte `first` on. Slices come in order, `slot` is below the plan's
   /// window. False: there is no room before another slice is delivered; asked again.
   virtual bool begin(std::uint32_t slot, std::size_t first, std::size_t bytes, Room& room) = 0;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device beside a plan: work is put into one queue and runs later, in order, and the plan looks for marks between.
+//
+// A device keeps two things for a plan: slots, in which it puts payloads for its peers and where they read them, laid
+// out as Channel::aside_bytes() says; and room for the slices of requests that work in device memory (SliceMemory).
+#pragma once
+
+#include "type/type.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace strata::engine {
+
+class DeviceQueue {
+public:
+  /// What a reduction reads.
+  struct Operand {
+    enum class Where : std::uint8_t {
+      slot,  ///< a peer's, as it is mapped here
+      slice, ///< what the SliceMemory of a request gave
+      host,  ///< memory of the host; it must stay as it is until the work has run
+    };
+    const void* at = nullptr;
+    Where where = Where::slice;
+  };
+  /// Marks that a plan uses: it never has more work under way.
+  static constexpr std::uint32_t marks = 64;
+
+  virtual ~DeviceQueue() = default;
+
+  // What puts work into the queue is false when the device has failed: see failure().
+  /// Copies from device memory to an offset in the slots.
+  virtual bool put_aside(std::size_t offset, const void* from, std::size_t bytes) = 0;
+  /// Copies between memory of any kind.
+  virtual bool copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// As kernel::ReduceFunction, with the same bits; `to` is device memory that the SliceMemory gave.
+  virtual bool reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
+                      std::size_t count) = 0;
+  /// Puts a mark behind all of it, whatever it marked before.
+  virtual bool mark(std::uint32_t number) = 0;
+
+  /// Whether all before the mark has run. Never waits.
+  virtual bool passed(std::uint32_t number) = 0;
+  /// Why nothing runs any more; empty: all is well.
+  virtual const std::string& failure() const = 0;
+};
+
+/// What a plan asks of a device, in bytes.
+struct DeviceNeeds {
+  std::size_t slots = 0;    ///< that peers read; 0: the plan has no use for a device
+  std::size_t region = 0;   ///< of a slice's vector
+  std::size_t room = 0;     ///< of a slice in device memory: a vector and the scratch, a region each
+  std::size_t operands = 0; ///< of all operands and the result of the largest reduction
+  std::size_t inputs = 0;   ///< most operands of a reduction, a number
+};
+
+} // namespace strata::engine
