@@ -41,6 +41,9 @@ constexpr std::array device_natives{
     Named<DeviceNative>{"auto", DeviceNative::automatic}, Named<DeviceNative>{"stage", DeviceNative::stage},
     Named<DeviceNative>{"pass", DeviceNative::pass}, Named<DeviceNative>{"refuse", DeviceNative::refuse}};
 
+constexpr std::array device_peers{Named<DevicePeer>{"auto", DevicePeer::automatic},
+                                  Named<DevicePeer>{"off", DevicePeer::off}};
+
 constexpr std::string_view prefix = "STRATA_";
 
 } // namespace
@@ -86,6 +89,11 @@ std::span<const OptionRow> option_table() {
       choice<&Options::device_native, device_natives>(
           "DEVICE_NATIVE", "How the MPI library gets buffers in device memory; auto: as they are if it knows CUDA.",
           Scope::local),
+      choice<&Options::device_peer, device_peers>(
+          "DEVICE_PEER", "auto: ranks of a machine reduce in device memory that they read from each other; off: never.",
+          Scope::agreed),
+      bytes<&Options::device_memory, 1_MiB, 64_GiB>(
+          "DEVICE_MEMORY", "Most bytes of device memory that a process takes for strata itself.", Scope::local),
       number<&Options::device_blocks, 1, 65535, Zero::allowed>(
           "DEVICE_BLOCKS", "Most thread blocks of a reduction on a GPU; 0: four for each multiprocessor.",
           Scope::local),

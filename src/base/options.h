@@ -34,6 +34,12 @@ enum class DeviceNative : std::uint8_t {
   refuse,    ///< not at all: the call fails
 };
 
+/// Whether calls reduce in device memory, over slots that the peers of the machine map.
+enum class DevicePeer : std::uint8_t {
+  automatic, ///< where it can be done
+  off,
+};
+
 /// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
 struct Options {
   Mode mode = Mode::automatic;
@@ -60,7 +66,9 @@ struct Options {
   std::string module_path;                          ///< where modules are; empty: beside the library
   std::string device = "auto";                      ///< the accelerator whose memory buffers may be in
   std::uint64_t bounce = std::uint64_t{64} << 20;   ///< most bytes of pinned memory that device buffers pass through
-  /// How the MPI library gets such buffers.
+  DevicePeer device_peer = DevicePeer::automatic;
+  std::uint64_t device_memory = std::uint64_t{512} << 20; ///< most bytes of device memory for strata itself
+  /// How the MPI library gets buffers in device memory.
   DeviceNative device_native = DeviceNative::automatic;
   std::uint64_t device_blocks = 0; ///< most thread blocks of a reduction on a GPU; 0: chosen
 };

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "comm/bootstrap.h"
+#include "comm/peer_slots.h"
 #include "comm/process.h"
+#include "comm/resident.h"
 #include "comm/staging.h"
 #include "comm/watch.h"
 #include "engine/plan.h"
@@ -111,6 +113,7 @@ private:
   struct Way {
     Path path = Path::undecided;
     engine::Plan* plan = nullptr;
+    PeerSlots* slots = nullptr; ///< the plan's, where it has some
     kernel::Stores stores;
     std::string name;
     Tally tally;
@@ -143,6 +146,7 @@ private:
     std::string name;       ///< of the candidate; equal ones over the same levels share a plan
     std::size_t levels = 0; ///< its place in planned_levels_
     std::unique_ptr<engine::Plan> plan;
+    std::unique_ptr<PeerSlots> slots; ///< null: this rank's payloads are all in host memory
   };
 
   Context(Process& process, std::unique_ptr<Bootstrap> bootstrap);
@@ -221,11 +225,20 @@ private:
   bool is_needed_here(std::int32_t cpu, std::size_t bytes) const;
 
   // context_device.cc
-  bool needs_staging(const Call& call, std::size_t bytes);
+  bool uses_device(const Call& call, std::size_t bytes);
+  bool run_on_device(const Call& call, const Way& way, std::size_t bytes);
   bool run_staged(const Call& call, const Way& way, std::size_t bytes);
   bool exchange_staged(const Call& call, const Way& way, std::size_t bytes);
   bool await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot);
   void lose_device(const std::string& why);
+
+  // context_peers.cc
+  void note_device(const Call& call, std::size_t bytes);
+  std::unique_ptr<PeerSlots> make_slots(const engine::Plan& plan);
+  Status share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots);
+  std::vector<const std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
+                                          const std::vector<std::string>& announced);
+  void tell_trouble_with_peers(const std::string& why);
 
   // context_wait.cc
   Wait wait() const override;
@@ -274,8 +287,10 @@ private:
   const engine::Plan* waiting_plan_ = nullptr; ///< while a plan runs
   std::size_t waiting_bytes_ = 0;              ///< of the exchange or call that waits
   std::map<std::string, Tally> failures_;
-  Device* device_ = nullptr;         ///< of the process; null: every buffer is in host memory
-  std::unique_ptr<Staging> staging_; ///< from the first call with a buffer in device memory
+  Device* device_ = nullptr;           ///< of the process; null: every buffer is in host memory
+  CallBuffers buffers_;                ///< of the last call that was looked at
+  std::unique_ptr<Staging> staging_;   ///< from the first call with a buffer in device memory that is staged
+  std::unique_ptr<Resident> resident_; ///< from the first call that stays in device memory
 };
 
 } // namespace strata::comm

@@ -26,18 +26,35 @@ void Context::lose_device(const std::string& why) {
                              rank_, calls_, ranks_, why));
 }
 
-bool Context::needs_staging(const Call& call, std::size_t bytes) {
+/// Whether a buffer of the call is in device memory.
+bool Context::uses_device(const Call& call, std::size_t bytes) {
   if (!device_->in_use()) return false;
-  if (!staging_) staging_ = std::make_unique<Staging>(*device_);
-  const auto staged = staging_->look(call.input, call.output, bytes);
-  if (staged) return *staged;
-  lose_device(staged.error().message);
+  const auto on_device = buffers_.look(*device_, call.input, call.output, bytes);
+  if (on_device) return *on_device;
+  lose_device(on_device.error().message);
   return true;
+}
+
+/// False when a peer or the device is gone.
+bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes) {
+  if (watch_.hopeless()) return false;
+  // The peers need not know: each of them finds out from every payload where it is.
+  if (way.slots != nullptr && way.plan->sends_between_devices() && way.slots->reduces(call.element, call.operation)) {
+    if (!resident_) resident_ = std::make_unique<Resident>(*device_, buffers_);
+    if (resident_->prepare(*way.slots, way.plan->shape().window, way.plan->bounce_bytes())) {
+      device_->count_call(DevicePath::peer);
+      const bool done = run_plan(call, way, resident_.get());
+      resident_->finish();
+      return done;
+    }
+  }
+  return run_staged(call, way, bytes);
 }
 
 /// False when a peer or the device is gone.
 bool Context::run_staged(const Call& call, const Way& way, std::size_t bytes) {
   if (watch_.hopeless()) return false;
+  if (!staging_) staging_ = std::make_unique<Staging>(*device_, buffers_);
   const bool board = way.path == Path::board;
   const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
   const Status prepared =

@@ -16,6 +16,7 @@ namespace {
 /// Several agreements in one exchange.
 struct PlanCard {
   std::uint8_t prepared;
+  std::uint8_t has_slots; ///< on a device
   std::uint64_t announcements[4];
 };
 
@@ -24,9 +25,13 @@ public:
   std::vector<std::unique_ptr<transport::Links>> links; // used by the plans below
   std::unique_ptr<transport::shm::ShmLinks> neighbours;
   std::vector<std::unique_ptr<engine::Plan>> plans;
+  std::vector<std::unique_ptr<PeerSlots>> slots;
   std::unique_ptr<transport::shm::ParityBoard> board;
 
   ~LeftPlans() override {
+    if (!quiescent())
+      for (const auto& read_by_peers : slots)
+        read_by_peers->keep_memory();
     plans.clear();
     board.reset();
   }
@@ -47,6 +52,10 @@ Context::~Context() {
   auto left = std::make_unique<LeftPlans>();
   for (MadePlan& made : plans_) {
     if (!made.plan) continue;
+    if (made.slots) {
+      made.slots->leave(); // before its owners hear that nobody reads them any more
+      left->slots.push_back(std::move(made.slots));
+    }
     made.plan->depart();
     left->plans.push_back(std::move(made.plan));
   }
@@ -137,8 +146,10 @@ Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
     }
   auto plan = prepare_plan(candidate);
   ++next_plan_;
+  auto slots = plan ? make_slots(**plan) : nullptr;
   PlanCard mine{};
   mine.prepared = plan ? 1 : 0;
+  mine.has_slots = slots ? 1 : 0;
   if (plan) {
     const auto numbers = (*plan)->announcements();
     std::copy(numbers.begin(), numbers.end(), mine.announcements);
@@ -146,20 +157,29 @@ Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
   auto all = gather(*bootstrap_, mine);
   if (!all) return all.error();
   std::vector<std::vector<std::uint64_t>> announced(all_links_.size());
-  bool prepared = true;
+  bool prepared = true, on_devices = false;
   for (const PlanCard& card : *all) {
     prepared &= card.prepared != 0;
+    on_devices |= card.has_slots != 0;
     for (std::size_t link = 0; link < announced.size(); ++link)
       announced[link].push_back(card.announcements[link]);
   }
   Status connected = plan ? ok() : plan.error();
   if (prepared) connected = (*plan)->connect(announced);
   if (prepared && connected) connected = reach_peers(**plan);
+  on_devices &= prepared;
+  if (on_devices)
+    if (const Status shared = share_slots(**plan, slots); !shared) return shared.error();
   const bool works = all_agree(prepared && connected);
-  plans_.push_back({name, levels, nullptr});
+  plans_.push_back({name, levels, nullptr, nullptr});
+  if (!works && on_devices) {
+    if (slots) slots->leave();
+    (void)all_agree(true); // nobody has it mapped when it is freed
+  }
   if (!works)
     return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
   plans_.back().plan = std::move(*plan);
+  plans_.back().slots = std::move(slots);
   return plans_.back().plan.get();
 }
 
@@ -185,6 +205,8 @@ Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
     if (!plan) return plan.error();
     way.path = Path::plan;
     way.plan = *plan;
+    for (const MadePlan& made : plans_)
+      if (made.plan.get() == way.plan) way.slots = made.slots.get();
   }
   return way;
 }

@@ -88,7 +88,7 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
 
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
-  if (device_ != nullptr && needs_staging(call, bytes)) [[unlikely]] {
+  if (device_ != nullptr && uses_device(call, bytes)) [[unlikely]] {
     ++way.tally.calls;
     way.tally.bytes += bytes;
     return run_staged(call, way, bytes) ? Outcome::done : give_up();
@@ -119,6 +119,8 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
   request.stores = way.stores;
   request.call = calls_;
   request.memory = memory;
+  request.element = call.element;
+  request.operation = call.operation;
   plan.submit(request);
   waiting_plan_ = &plan;
   waiting_bytes_ = static_cast<std::size_t>(call.elements) * request.reducer.element_bytes;
@@ -131,6 +133,8 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
       watch_.moved();
     } else if (memory != nullptr && !memory->failure().empty()) {
       lose_device(memory->failure());
+    } else if (way.slots != nullptr && !way.slots->failure().empty()) {
+      lose_device(way.slots->failure());
     } else {
       waiter.step(crowded);
     }
@@ -151,8 +155,8 @@ Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
   if (way.path == Path::native) return Outcome::native;
   if (way.path == Path::lost) return Outcome::peer_lost;
   const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
-  const bool staged = device_ != nullptr && needs_staging(call, bytes);
-  const bool done = staged ? run_staged(call, way, bytes) : run_plan(call, way, nullptr);
+  const bool on_device = device_ != nullptr && uses_device(call, bytes);
+  const bool done = on_device ? run_on_device(call, way, bytes) : run_plan(call, way, nullptr);
   return done ? Outcome::done : give_up();
 }
 
@@ -160,7 +164,10 @@ Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std:
   if (probe_ && probe_->due()) (void)run_probe();
   if (decision.way.path != Path::undecided)
     return decision.review ? run_reviewed(call, decision, bytes) : run(call, decision.way, bytes);
-  if (!decision.trial) decide(decision, bytes);
+  if (!decision.trial) {
+    if (device_ != nullptr) note_device(call, bytes);
+    decide(decision, bytes);
+  }
   return decision.trial ? try_a_way(call, decision, bytes) : run(call, decision.way, bytes);
 }
 

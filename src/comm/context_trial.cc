@@ -87,7 +87,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   }
   if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
-  if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, {}, "native", {}, 0});
+  if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, nullptr, {}, "native", {}, 0});
   if (ways.size() == 1) ways.front().stores = default_stores(bytes);
   return ways;
 }

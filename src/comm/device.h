@@ -4,6 +4,7 @@
 
 #include "comm/tally.h"
 #include "device/bounce_pool.h"
+#include "engine/scratch.h"
 
 #include <array>
 #include <atomic>
@@ -15,29 +16,40 @@ namespace strata::comm {
 
 /// How a buffer in device memory takes part in a call.
 enum class DevicePath : std::uint8_t {
+  peer,          ///< strata's schedules run on the device, whose slots the peers of the machine read
   staged,        ///< slice by slice through the host, for strata's own schedules
   staged_native, ///< whole, through the host, for the MPI library
 };
-inline constexpr std::size_t device_paths = 2;
+inline constexpr std::size_t device_paths = 3;
 
 class Device {
 public:
-  Device(std::unique_ptr<device::Driver> opened, std::size_t most_bounce_bytes)
-      : driver_(std::move(opened)), bounces_(*driver_, most_bounce_bytes) {}
+  Device(std::unique_ptr<device::Driver> opened, std::size_t most_bounce_bytes, std::size_t most_memory)
+      : driver_(std::move(opened)), bounces_(*driver_, most_bounce_bytes), memory_(most_memory) {}
 
   device::Driver& driver() { return *driver_; }
   device::BouncePool& bounces() { return bounces_; }
+  /// Device memory of strata's own.
+  engine::ScratchBudget& memory() { return memory_; }
   /// Whether a buffer of the program can be in device memory by now.
   bool in_use() const { return driver_->initialised(); }
 
+  /// A buffer of the program was seen on this device.
+  void note_use(std::int32_t number) { used_.store(number, std::memory_order_relaxed); }
+  /// The device that this process works with: where a buffer was seen last. -1 before: whatever initialised the device,
+  /// it may not be the program, and nothing is to be taken of it.
+  std::int32_t used() const { return used_.load(std::memory_order_relaxed); }
+
   void count_call(DevicePath path) { add(path, 1, 0); }
-  /// Copied between device and host.
+  /// Copied between device and host; of DevicePath::peer, put into slots.
   void count_bytes(DevicePath path, std::size_t bytes) { add(path, 0, bytes); }
   /// By path; none that was not taken.
   std::map<std::string, Tally> tallies() const;
 
   /// Once, after pinned memory was refused: why. Else empty.
   std::string new_trouble();
+  /// Whether nobody was told yet that peers' device memory is not used.
+  bool first_trouble_with_peers() { return !told_of_peers_.exchange(true); }
 
 private:
   struct Count {
@@ -51,8 +63,10 @@ private:
 
   std::unique_ptr<device::Driver> driver_;
   device::BouncePool bounces_; // refers to the driver
+  engine::ScratchBudget memory_;
+  std::atomic<std::int32_t> used_{-1};
   std::array<Count, device_paths> counts_{};
-  std::atomic<bool> told_{false};
+  std::atomic<bool> told_{false}, told_of_peers_{false};
 };
 
 /// Copies between buffers of any kind, to the end. `device` may be null.

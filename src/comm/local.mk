@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
-  src/comm/bootstrap.h src/comm/context.h src/comm/context_device.cc src/comm/context_plan.cc \
+  src/comm/bootstrap.h src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
+  src/comm/context_device.cc src/comm/context_peers.cc src/comm/context_plan.cc \
   src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
   src/comm/context_wait.cc \
@@ -8,7 +9,9 @@ libstrata_core_a_SOURCES += \
   src/comm/known_links.cc src/comm/known_links.h src/comm/known_table.cc src/comm/known_table.h \
   src/comm/link_flow.cc src/comm/link_flow.h \
   src/comm/memory_rates.cc src/comm/memory_rates.h \
+  src/comm/peer_slots.cc src/comm/peer_slots.h \
   src/comm/process.cc src/comm/process.h \
+  src/comm/resident.cc src/comm/resident.h \
   src/comm/staging.cc src/comm/staging.h \
   src/comm/tally.h \
   src/comm/transports.cc src/comm/transports.h \

@@ -44,7 +44,7 @@ Process::Process(Options options, transport::shm::Backing backing, std::vector<T
 }
 
 void Process::use_device(std::unique_ptr<device::Driver> driver) {
-  device_ = std::make_unique<Device>(std::move(driver), options_.bounce);
+  device_ = std::make_unique<Device>(std::move(driver), options_.bounce, options_.device_memory);
 }
 
 Process::~Process() {

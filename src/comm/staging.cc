@@ -15,17 +15,6 @@ bool Staging::keep(const Status& status) {
   return failure_.empty();
 }
 
-Result<bool> Staging::look(const void* input, void* output, std::size_t bytes) {
-  input_begin_ = static_cast<const std::byte*>(input);
-  output_begin_ = static_cast<std::byte*>(output);
-  if (const Status looked = output_.look(device_.driver(), output, bytes); !looked) return looked.error();
-  if (input == output)
-    input_ = output_; // one buffer, one question
-  else if (const Status looked = input_.look(device_.driver(), input, bytes); !looked)
-    return looked.error();
-  return input_.on_device() || output_.on_device();
-}
-
 /// Null for no device.
 Result<Staging::Lane*> Staging::open_lane(Lanes& lanes, std::int32_t device, std::uint32_t slots) {
   if (device < 0) return static_cast<Lane*>(nullptr);
@@ -45,9 +34,9 @@ Result<Staging::Lane*> Staging::open_lane(Lanes& lanes, std::int32_t device, std
 }
 
 Status Staging::prepare(std::uint32_t slots, std::size_t slice_bytes) {
-  const auto out = open_lane(out_lanes_, input_.device(), slots);
+  const auto out = open_lane(out_lanes_, buffers_.input.device(), slots);
   if (!out) return out.error();
-  const auto in = open_lane(in_lanes_, output_.device(), slots);
+  const auto in = open_lane(in_lanes_, buffers_.output.device(), slots);
   if (!in) return in.error();
   out_ = *out;
   in_ = *in;
@@ -95,11 +84,11 @@ bool Staging::begin(std::uint32_t index, std::size_t first, std::size_t bytes, R
   slot.block = static_cast<std::size_t>(free - blocks_.begin());
   std::byte* const bounce = free->memory.begin;
   free->in_use = true;
-  if (out_ != nullptr && !(keep(input_.copy_out(*out_->stream, first, bytes, bounce)) && mark(*out_, index)))
+  if (out_ != nullptr && !(keep(buffers_.input.copy_out(*out_->stream, first, bytes, bounce)) && mark(*out_, index)))
     return false;
   // Input and output share the block, as they share memory in a call in place.
-  room.input = out_ != nullptr ? bounce : input_begin_ + first;
-  room.output = in_ != nullptr ? bounce : output_begin_ + first;
+  room.input = out_ != nullptr ? bounce : buffers_.input_begin + first;
+  room.output = in_ != nullptr ? bounce : buffers_.output_begin + first;
   return true;
 }
 
@@ -113,7 +102,7 @@ bool Staging::fetched(std::uint32_t index) {
 void Staging::deliver(std::uint32_t index) {
   if (in_ == nullptr) return;
   const Slot& slot = slots_[index];
-  if (keep(output_.copy_in(*in_->stream, slot.first, slot.bytes, blocks_[slot.block].memory.begin)))
+  if (keep(buffers_.output.copy_in(*in_->stream, slot.first, slot.bytes, blocks_[slot.block].memory.begin)))
     (void)mark(*in_, index); // kept
 }
 

@@ -8,23 +8,21 @@
 // mix of memory kinds works, also between `send` and `receive`.
 #pragma once
 
-#include "comm/process.h"
+#include "comm/call_buffers.h"
 #include "device/bounce_pool.h"
-#include "device/vector.h"
 #include "engine/slice_memory.h"
 
 #include <optional>
+#include <vector>
 
 namespace strata::comm {
 
 /// Of one context: one call at a time.
 class Staging final : public engine::SliceMemory {
 public:
-  explicit Staging(Device& device) : device_(device) {}
+  Staging(Device& device, const CallBuffers& buffers) : device_(device), buffers_(buffers) {}
   ~Staging() override;
 
-  /// Asks what memory the buffers are in. True: the call is to be staged; then prepare() follows.
-  Result<bool> look(const void* input, void* output, std::size_t bytes);
   /// Takes memory for up to `slots` slices of `slice_bytes`; at least one.
   Status prepare(std::uint32_t slots, std::size_t slice_bytes);
   /// After the last slice, or after a failure.
@@ -59,9 +57,7 @@ private:
   bool keep(const Status& status);
 
   Device& device_;
-  device::Vector input_, output_;
-  const std::byte* input_begin_ = nullptr;
-  std::byte* output_begin_ = nullptr;
+  const CallBuffers& buffers_;
   Lanes out_lanes_, in_lanes_; ///< from the device, and to it: both ways at once
   Lane* out_ = nullptr;        ///< of this call; null: the host reads the input in place
   Lane* in_ = nullptr;         ///< of this call; null: the host writes the output in place

@@ -19,6 +19,8 @@ public:
   /// Of the first piece that is; -1 without one.
   std::int32_t device() const { return device_; }
 
+  bool is_one_piece_on_device() const { return pieces_.size() == 1 && on_device(); }
+
   /// Enqueue copies of a part of it: as many as allocations hold it.
   Status copy_out(Stream& stream, std::size_t offset, std::size_t bytes, std::byte* to) const;
   Status copy_in(Stream& stream, std::size_t offset, std::size_t bytes, const std::byte* from) const;

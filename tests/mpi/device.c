@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program with buffers in the memory of the emulated device, which it opens as a real program opens its accelerator's
-// library: device MODULE [WHAT]. Every rank has kinds of memory of its own for what it sends and receives. Rank 0
-// prints how many calls were right.
+// library: device MODULE [WHAT [DEVICES]]. Every rank has kinds of memory of its own for what it sends and receives.
+// Rank 0 prints how many calls were right.
 #include "../../src/device/emulated/program.h"
 
 #include <dlfcn.h>
@@ -12,12 +12,13 @@
 
 static int rank, ranks, calls, wrong;
 static const struct strata_emulated_device* accelerator;
+static int devices = 1;     // of which the ranks take one each, in turn
 static int with_device = 1; // else the same calls in host memory, for a program that has an accelerator and idles it
 
 // Memory of any kind: 0 is the host's own.
 static void* allocate(int kind, size_t bytes) {
   if (!with_device) kind = 0;
-  return kind == 0 ? malloc(bytes) : accelerator->allocate((enum emulated_kind)kind, 0, bytes);
+  return kind == 0 ? malloc(bytes) : accelerator->allocate((enum emulated_kind)kind, rank % devices, bytes);
 }
 
 static void release(int kind, void* memory) {
@@ -85,6 +86,28 @@ static void mixtures(void) {
 static void plain(void) {
   for (int call = 0; call < 4; ++call)
     sum(20000, emulated_device, emulated_device, 0, MPI_COMM_WORLD);
+}
+
+// The same for vectors of many sizes, and for kinds of memory that differ from rank to rank.
+static void peers(void) {
+  const int counts[] = {1, 3, 1000, 4097, 65537, 300001};
+  for (int c = 0; c < 6; ++c) {
+    sum(counts[c], emulated_device, emulated_device, c % 2, MPI_COMM_WORLD);
+    sum(counts[c], rank % 2 ? 0 : emulated_device, emulated_device, 0, MPI_COMM_WORLD);
+    sum(counts[c], 0, rank % 3 ? emulated_device : 0, 0, MPI_COMM_WORLD);
+    sum(counts[c], emulated_device, rank % 2 ? emulated_managed : emulated_device, 0, MPI_COMM_WORLD);
+  }
+}
+
+// Communicators that come and go, with slots of their own.
+static void comings(void) {
+  for (int round = 0; round < 6; ++round) {
+    MPI_Comm one;
+    MPI_Comm_dup(MPI_COMM_WORLD, &one);
+    sum(5000, emulated_device, emulated_device, 0, one);
+    sum(5000 + round, emulated_device, emulated_device, 0, one);
+    MPI_Comm_free(&one);
+  }
 }
 
 // A buffer in two allocations.
@@ -178,9 +201,12 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc > 3) devices = atoi(argv[3]);
   if (strcmp(what, "host") == 0) with_device = 0;
   if (strcmp(what, "mixtures") == 0 || strcmp(what, "host") == 0) mixtures();
   if (strcmp(what, "plain") == 0) plain();
+  if (strcmp(what, "peers") == 0) peers();
+  if (strcmp(what, "comings") == 0) comings();
   if (strcmp(what, "straddle") == 0) straddle();
   if (strcmp(what, "native") == 0) native();
   if (strcmp(what, "refused") == 0) refused();

@@ -10,8 +10,10 @@ unit_tests_SOURCES += \
   tests/unit/comm_context_test.cc \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \
+  tests/unit/comm_peers_test.cc \
   tests/unit/context_calls.h \
   tests/unit/delaying_transport.h \
+  tests/unit/device_calls.h \
   tests/unit/edited_text.h \
   tests/unit/engine_counts_test.cc \
   tests/unit/engine_plan_test.cc \
@@ -27,6 +29,7 @@ unit_tests_SOURCES += \
   tests/unit/plan_world.h \
   tests/unit/programs.h \
   tests/unit/samples.h \
+  tests/unit/sharing_driver.h \
   tests/unit/shm_channel_test.cc \
   tests/unit/shm_model_test.cc \
   tests/unit/sim_machines.h \
@@ -52,6 +55,7 @@ unit_tests_SOURCES += \
   tests/unit/coll_verified_test.cc \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \
+  tests/unit/engine_device_test.cc \
   tests/unit/hier_bytes_test.cc \
   tests/unit/hier_composition_test.cc \
   tests/unit/hier_text_test.cc \

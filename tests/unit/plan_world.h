@@ -116,7 +116,7 @@ public:
     return sum;
   }
 
-private:
+protected:
   void link(std::size_t rank) {
     const auto& group_of = setting_.hierarchy.levels.front().group_of;
     std::vector<bool> here(group_of.size()), there(group_of.size());

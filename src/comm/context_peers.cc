@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Slots in device memory for a plan: every rank that works with a device makes some, those that read from it map them,
+// and all of them agree on who could. What could not be done costs no more than that: payloads of that rank, or for
+// that reader, go through the host.
+#include "comm/context.h"
+
+#include "base/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace strata::comm {
+
+void Context::tell_trouble_with_peers(const std::string& why) {
+  if (options_.log_choice && device_->first_trouble_with_peers())
+    log_line(fmt::format("rank {} does not share device memory with all of its peers, the host is between them: {}",
+                         rank_, why));
+}
+
+/// Which device this process works with shows in its buffers.
+void Context::note_device(const Call& call, std::size_t bytes) {
+  if (options_.device_peer == DevicePeer::automatic && device_->in_use() && device_->used() < 0)
+    (void)uses_device(call, bytes);
+}
+
+/// Null when this rank can have none, or has no use for them.
+std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
+  if (device_ == nullptr || options_.device_peer == DevicePeer::off || !device_->in_use()) return nullptr;
+  const engine::DeviceNeeds needs = plan.device_needs();
+  if (needs.slots == 0 || needs.inputs > device::Stream::most_inputs || device_->used() < 0) return nullptr;
+  auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window);
+  if (slots) return std::move(*slots);
+  tell_trouble_with_peers(slots.error().message);
+  return nullptr;
+}
+
+std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerSlots& slots,
+                                                 const std::vector<std::string>& announced) {
+  std::vector<const std::byte*> mapped(announced.size());
+  for (const std::int32_t rank : plan.device_sources()) {
+    const auto index = static_cast<std::size_t>(rank);
+    if (announced[index].empty()) continue;
+    const auto peer = slots.map(announced[index]);
+    if (peer)
+      mapped[index] = *peer;
+    else
+      tell_trouble_with_peers(peer.error().message);
+  }
+  return mapped;
+}
+
+/// Collective. Slots that nobody can read are given up.
+Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots) {
+  auto announced = gather_text(*bootstrap_, slots ? slots->announcement() : std::string());
+  if (!announced) return announced.error();
+  const auto count = static_cast<std::size_t>(ranks_);
+  std::vector<const std::byte*> mapped(count);
+  if (slots) {
+    mapped = map_slots(plan, *slots, *announced);
+    if (const Status connected = plan.connect_device(*slots, mapped); !connected) {
+      tell_trouble_with_peers(connected.error().message);
+      mapped.assign(count, nullptr);
+      slots->leave();
+      (void)plan.connect_device(*slots, mapped); // which takes no memory
+    }
+  }
+  const std::size_t row_bytes = (count + 7) / 8;
+  std::vector<std::uint8_t> row(row_bytes), table(row_bytes * count);
+  for (std::size_t rank = 0; rank < count; ++rank)
+    if (mapped[rank] != nullptr) row[rank / 8] = static_cast<std::uint8_t>(row[rank / 8] | 1U << (rank % 8));
+  if (const Status done = bootstrap_->all_gather(row.data(), table.data(), row_bytes); !done) return done;
+  const auto self = static_cast<std::size_t>(rank_);
+  std::vector<bool> readers(count);
+  for (std::size_t rank = 0; rank < count; ++rank)
+    readers[rank] = (table[rank * row_bytes + self / 8] >> (self % 8) & 1) != 0;
+  const bool reads = std::any_of(mapped.begin(), mapped.end(), [](const std::byte* peer) { return peer != nullptr; });
+  const bool is_read = std::find(readers.begin(), readers.end(), true) != readers.end();
+  if (slots && (reads || is_read)) {
+    plan.let_read(readers);
+    return ok();
+  }
+  plan.disconnect_device();
+  slots.reset();
+  return ok();
+}
+
+} // namespace strata::comm

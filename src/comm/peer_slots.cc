@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/peer_slots.h"
+
+#include <fmt/format.h>
+
+namespace strata::comm {
+namespace {
+
+/// What an announcement begins with: the device's place in the machine, which processes number as they like.
+constexpr char end_of_address = '\n';
+
+std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// What CUDA maps for another process is whole pages of this size, whatever else lies in them (CUDA C++ Programming
+/// Guide, interprocess communication).
+std::size_t whole_pages(std::size_t bytes) {
+  constexpr std::size_t page = std::size_t{2} << 20;
+  return (bytes + page - 1) / page * page;
+}
+
+} // namespace
+
+Result<std::unique_ptr<PeerSlots>> PeerSlots::make(Device& device, std::int32_t number,
+                                                   const engine::DeviceNeeds& needs, std::uint32_t window) {
+  std::unique_ptr<PeerSlots> slots(new PeerSlots(device, number, needs));
+  if (const Status prepared = slots->prepare(window); !prepared) return prepared.error();
+  return slots;
+}
+
+Status PeerSlots::prepare(std::uint32_t window) {
+  device::Driver& driver = device_.driver();
+  const auto facts = driver.facts(number_);
+  if (!facts) return facts.error();
+  rooms_ = rounded(needs_.slots);
+  operands_ = rooms_ + rounded(window * needs_.room);
+  const std::size_t bytes = whole_pages(operands_ + needs_.operands);
+  if (!device_.memory().take(bytes))
+    return Error{ErrorKind::resource,
+                 fmt::format("no {} bytes left of {} (STRATA_DEVICE_MEMORY)", bytes, device_.memory().most_bytes())};
+  bytes_ = bytes;
+  const auto memory = driver.allocate(number_, bytes);
+  if (!memory) return memory.error();
+  begin_ = static_cast<std::byte*>(*memory);
+  const auto exported = driver.export_memory(begin_);
+  if (!exported) return exported.error();
+  announcement_ = facts->pci_address + end_of_address + *exported;
+  auto stream = driver.make_stream(number_);
+  if (!stream) return stream.error();
+  stream_ = std::move(*stream);
+  while (marks_.size() < engine::DeviceQueue::marks) {
+    auto event = driver.make_event(number_);
+    if (!event) return event.error();
+    marks_.push_back(std::move(*event));
+  }
+  reached_.resize(needs_.inputs);
+  return ok();
+}
+
+PeerSlots::~PeerSlots() {
+  leave();
+  if (begin_ != nullptr && !kept_) (void)device_.driver().free(begin_); // nothing to be done about it
+  if (!kept_) device_.memory().give_back(bytes_);
+}
+
+void PeerSlots::leave() {
+  if (stream_) (void)stream_->synchronise(); // nobody needs what may still be under way
+  for (void* peer : mapped_)
+    (void)device_.driver().close_exported(peer);
+  mapped_.clear();
+}
+
+Result<const std::byte*> PeerSlots::map(const std::string& announced) {
+  device::Driver& driver = device_.driver();
+  const std::size_t end = announced.find(end_of_address);
+  if (end == std::string::npos) return Error{ErrorKind::argument, "a peer's device memory has no address"};
+  for (std::int32_t other = 0; other < driver.devices(); ++other) {
+    const auto facts = driver.facts(other);
+    if (!facts || announced.compare(0, end, facts->pci_address) != 0) continue;
+    if (const Status enabled = driver.enable_peer_access(number_, other); !enabled) return enabled.error();
+  }
+  const auto opened = driver.open_exported(announced.substr(end + 1), number_);
+  if (!opened) return opened.error();
+  mapped_.push_back(*opened);
+  return static_cast<const std::byte*>(*opened);
+}
+
+bool PeerSlots::reduces(type::Element element, type::Operation operation) {
+  std::int8_t& known = reduces_[static_cast<std::size_t>(element)][static_cast<std::size_t>(operation)];
+  if (known == 0) {
+    const void* const nothing[] = {begin_, begin_};
+    known = stream_->reduce(element, operation, begin_, nothing, 0) ? 1 : -1;
+  }
+  return known > 0;
+}
+
+/// Remembers the first failure. False when there is one.
+bool PeerSlots::keep(const Status& status) {
+  if (!status && failure_.empty()) failure_ = status.error().message;
+  return failure_.empty();
+}
+
+bool PeerSlots::put_aside(std::size_t offset, const void* from, std::size_t bytes) {
+  device_.count_bytes(DevicePath::peer, bytes);
+  return keep(stream_->copy(begin_ + offset, from, bytes));
+}
+
+bool PeerSlots::copy(void* to, const void* from, std::size_t bytes) { return keep(stream_->copy(to, from, bytes)); }
+
+bool PeerSlots::reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
+                       std::size_t count) {
+  const std::size_t bytes = count * type::bytes_of(element);
+  std::byte* free = begin_ + operands_;
+  const auto take = [&] {
+    std::byte* const taken = free;
+    free += (bytes + 63) / 64 * 64;
+    return taken;
+  };
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    reached_[i] = from[i].at;
+    if (from[i].where == Operand::Where::slot || owns(from[i].at)) continue;
+    std::byte* const copied = take();
+    if (!keep(stream_->copy(copied, from[i].at, bytes))) return false;
+    reached_[i] = copied;
+  }
+  void* const result = owns(to) ? to : take();
+  if (!keep(stream_->reduce(element, operation, result, {reached_.data(), from.size()}, count))) return false;
+  return result == to || keep(stream_->copy(to, result, bytes));
+}
+
+bool PeerSlots::mark(std::uint32_t number) { return keep(stream_->record(*marks_[number])); }
+
+bool PeerSlots::passed(std::uint32_t number) {
+  if (!failure_.empty()) return false;
+  const auto reached = marks_[number]->reached();
+  if (reached) return *reached;
+  return keep(reached.error());
+}
+
+} // namespace strata::comm

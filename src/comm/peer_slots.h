@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the device of this rank keeps for one plan, in one allocation of strata's own that peers of the machine map:
+//
+//     slots, which peers read | room for slices that work on the device, one per slice in flight | operands
+//
+// and the one queue that works on it. Kernels run in a context of the driver's choice, which reaches this memory and
+// the peers' but perhaps not the program's: what a reduction reads of that, or of the host, is copied to `operands`
+// first, and what it writes there comes from it. The order of the queue makes one such place enough.
+#pragma once
+
+#include "comm/device.h"
+#include "engine/device_queue.h"
+
+#include <vector>
+
+namespace strata::comm {
+
+class PeerSlots final : public engine::DeviceQueue {
+public:
+  static Result<std::unique_ptr<PeerSlots>> make(Device& device, std::int32_t number, const engine::DeviceNeeds& needs,
+                                                 std::uint32_t window);
+  /// After leave(). Frees what no peer has mapped any more.
+  ~PeerSlots() override;
+
+  /// What peers must know to map it.
+  const std::string& announcement() const { return announcement_; }
+  /// Maps a peer's, for reading.
+  Result<const std::byte*> map(const std::string& announced);
+  /// Ends all work and closes the peers' memory. Then peers may be told that this rank has left.
+  void leave();
+  /// Peers may still have it mapped: it stays until the process ends.
+  void keep_memory() { kept_ = true; }
+
+  /// Whether the device can do this in the plan's steps. Asks the device once.
+  bool reduces(type::Element element, type::Operation operation);
+  device::Stream& stream() { return *stream_; }
+  std::int32_t device_number() const { return number_; }
+  std::byte* vector_of(std::uint32_t slot) const { return begin_ + rooms_ + slot * needs_.room; }
+  std::byte* scratch_of(std::uint32_t slot) const { return vector_of(slot) + needs_.region; }
+
+  bool put_aside(std::size_t offset, const void* from, std::size_t bytes) override;
+  bool copy(void* to, const void* from, std::size_t bytes) override;
+  bool reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
+              std::size_t count) override;
+  bool mark(std::uint32_t number) override;
+  bool passed(std::uint32_t number) override;
+  const std::string& failure() const override { return failure_; }
+
+private:
+  PeerSlots(Device& device, std::int32_t number, const engine::DeviceNeeds& needs)
+      : device_(device), number_(number), needs_(needs) {}
+  Status prepare(std::uint32_t window);
+  bool owns(const void* memory) const {
+    const auto* at = static_cast<const std::byte*>(memory);
+    return begin_ <= at && at < begin_ + bytes_;
+  }
+  bool keep(const Status& status);
+
+  Device& device_;
+  std::int32_t number_; ///< of the device
+  engine::DeviceNeeds needs_;
+  std::byte* begin_ = nullptr;
+  std::size_t bytes_ = 0, rooms_ = 0, operands_ = 0; ///< of all; where its parts begin
+  std::string announcement_;
+  std::vector<void*> mapped_;
+  bool kept_ = false;
+  std::unique_ptr<device::Stream> stream_;
+  std::vector<std::unique_ptr<device::Event>> marks_;
+  std::vector<const void*> reached_;                                     ///< operands where a kernel can read them
+  std::int8_t reduces_[type::element_kinds][type::operation_kinds] = {}; ///< 0: not asked yet, 1: yes, -1: no
+  std::string failure_;
+};
+
+} // namespace strata::comm

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls that stay in device memory, over slots that the ranks map from each other.
+#include "device_calls.h"
+#include "sharing_driver.h"
+
+namespace strata::comm {
+namespace {
+
+using device::SharingDriver;
+
+/// Of all ranks, by path.
+using Rows = std::map<std::string, Tally>;
+
+struct Seen {
+  std::string faults;
+  Rows rows;
+};
+
+template <typename Driver = SharingDriver>
+Seen run(const Options& options, int ranks, const std::vector<DeviceCall>& calls, const char* faults = "") {
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.accelerator->faults = *device::parse_faults(faults);
+  device.give_devices<Driver>(job);
+  Seen seen;
+  seen.faults = device.run(job, calls);
+  for (int rank = 0; rank < ranks; ++rank)
+    for (const auto& [path, tally] : job.process(rank).device()->tallies())
+      seen.rows[path] += tally;
+  return seen;
+}
+
+Options with_algorithm(const char* algorithm, std::uint64_t slice = 0, std::uint64_t window = 0) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = algorithm;
+  options.slice = slice;
+  options.window = window;
+  return options;
+}
+
+DeviceCall on_device(std::int64_t count, Place place, unsigned salt = 1) {
+  DeviceCall call{{count, Element::float32, Operation::sum, place}, salt, 0, 0};
+  call.all_on_device = true;
+  return call;
+}
+
+/// After a call by which all ranks show that they work with the device.
+std::vector<DeviceCall> shown(std::vector<DeviceCall> calls) {
+  calls.insert(calls.begin(), on_device(3, Place::same));
+  return calls;
+}
+
+TEST(PeerCalls, AreRightForAnyMixtureOfMemoryKinds) {
+  for (const int ranks : {2, 3, 4, 5, 6}) {
+    const Seen seen = run(with_algorithm("direct"), ranks, shown(mixtures({1, 7, 1000, 30011, 200003})));
+    EXPECT_EQ(seen.faults, "") << ranks;
+    EXPECT_GT(seen.rows.at("peer").calls, 0u) << ranks;
+    EXPECT_FALSE(seen.rows.contains("staged")) << ranks;
+  }
+}
+
+TEST(PeerCalls, AreRightInSlicesOfEveryAlgorithm) {
+  for (const char* algorithm : {"direct", "ring", "recursive_halving", "binomial", "direct.exchange"})
+    for (const int ranks : {2, 3, 5}) {
+      const Seen seen = run(with_algorithm(algorithm, 4096, 4), ranks, shown(mixtures({5, 3000, 50001})));
+      EXPECT_EQ(seen.faults, "") << algorithm << ' ' << ranks;
+      EXPECT_GT(seen.rows.at("peer").bytes, 0u) << algorithm << ' ' << ranks;
+    }
+}
+
+TEST(PeerCalls, AreRightForAllTypesAndOperations) {
+  std::vector<DeviceCall> calls;
+  vectors::for_each_kind([&](Element element, Operation operation) {
+    for (const bool all : {true, false}) {
+      calls.push_back({{9001, element, operation, Place::same}, 2, static_cast<unsigned>(calls.size()), 1});
+      calls.back().all_on_device = all;
+    }
+  });
+  const Seen seen = run(with_algorithm("direct"), 3, calls);
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_GT(seen.rows.at("peer").calls, 0u);
+  EXPECT_FALSE(seen.rows.contains("staged"));
+}
+
+TEST(PeerCalls, AreRightWhenSomeAlgorithmsStageAndOthersDoNot) {
+  const Seen seen = run(ThreadJob::options_for_tests(), 3, mixtures({1, 1000, 200003}));
+  EXPECT_EQ(seen.faults, "");
+}
+
+TEST(PeerCalls, PutEveryPayloadIntoASlotOnce) {
+  constexpr unsigned calls = 5, ranks = 4;
+  constexpr std::int64_t count = 40000;
+  const std::vector<DeviceCall> all(calls, on_device(count, Place::same));
+  const Seen seen = run(with_algorithm("direct", 65536), ranks, all);
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_EQ(seen.rows.at("peer").calls, calls * ranks);
+  // Reduce-scatter: 3/4 of the vector from each rank; all-gather: 1/4, once for all readers.
+  EXPECT_EQ(seen.rows.at("peer").bytes, calls * ranks * count * sizeof(float));
+  EXPECT_EQ(seen.rows.size(), 1u) << "nothing is staged";
+}
+
+TEST(PeerCalls, ReachOtherDevicesOfTheMachine) {
+  std::vector<DeviceCall> calls = shown(mixtures({7, 50000}));
+  calls.push_back(on_device(50000, Place::apart)); // input on the first device, output on the second
+  const Seen seen = run(with_algorithm("direct"), 2, calls, "devices=2");
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_GT(seen.rows.at("peer").calls, 0u);
+}
+
+TEST(PeerCalls, AreStagedWhereSlotsCannotBeHad) {
+  for (const char* faults : {"fail-allocation", "deny-ipc"}) {
+    const Seen seen = run(with_algorithm("direct"), 3, mixtures({5, 50000}), faults);
+    EXPECT_EQ(seen.faults, "") << faults;
+    EXPECT_FALSE(seen.rows.contains("peer")) << faults;
+    EXPECT_GT(seen.rows.at("staged").calls, 0u) << faults;
+  }
+}
+
+TEST(PeerCalls, TakeNothingOfADeviceThatTheRankHasNoBufferOn) {
+  ThreadJob job(2, with_algorithm("direct"));
+  DeviceJob device;
+  device.give_devices<SharingDriver>(job);
+  const DeviceCall call{{50000, Element::float32, Operation::sum, Place::same}, 1, 0, 0};
+  EXPECT_EQ(device.run(job, {call, call}), ""); // rank 0 in device memory, rank 1 in the host's
+  EXPECT_EQ(job.process(1).device()->memory().taken(), 0u);
+  EXPECT_EQ(job.process(0).device()->tallies().at("staged").calls, 2u);
+}
+
+TEST(PeerCalls, AreStagedWhenTheyAreSwitchedOff) {
+  Options options = with_algorithm("direct");
+  options.device_peer = DevicePeer::off;
+  const Seen seen = run(options, 3, {on_device(50000, Place::same)});
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_FALSE(seen.rows.contains("peer"));
+  EXPECT_EQ(seen.rows.at("staged").calls, 3u);
+}
+
+TEST(PeerCalls, AreStagedBeyondTheBoundOfDeviceMemory) {
+  Options options = with_algorithm("direct", 262144, 8);
+  options.device_memory = std::uint64_t{1} << 20;
+  const Seen seen = run(options, 2, {on_device(500000, Place::same)});
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_FALSE(seen.rows.contains("peer"));
+}
+
+/// Only ranks with an even number can map what others exported.
+struct HalfBlindDriver : SharingDriver {
+  using SharingDriver::SharingDriver;
+  bool blind = next++ % 2 != 0;
+  static inline int next = 0;
+  Result<void*> open_exported(const std::string& exported, std::int32_t device) override {
+    if (blind) return Error{ErrorKind::unsupported, "blind"};
+    return SharingDriver::open_exported(exported, device);
+  }
+};
+
+TEST(PeerCalls, AreRightWhenOnlySomeRanksCanMapTheOthersMemory) {
+  for (const char* algorithm : {"direct", "ring", "binomial"}) {
+    HalfBlindDriver::next = 0;
+    const Seen seen = run<HalfBlindDriver>(with_algorithm(algorithm, 16384, 3), 4, shown(mixtures({5, 50000})));
+    EXPECT_EQ(seen.faults, "") << algorithm;
+  }
+}
+
+TEST(PeerCalls, FreeTheirSlotsWithTheirContext) {
+  ThreadJob job(3, with_algorithm("direct"));
+  DeviceJob device;
+  device.give_devices<SharingDriver>(job);
+  EXPECT_EQ(device.run(job, {on_device(50000, Place::same)}), "");
+  EXPECT_EQ(device.run(job, {}), ""); // what the first contexts left is looked at again
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(job.process(rank).device()->memory().taken(), 0u) << rank;
+}
+
+TEST(PeerCalls, AllocateNothingOnTheDeviceWhenTheyAreRepeated) {
+  struct Counting : SharingDriver {
+    using SharingDriver::SharingDriver;
+    std::atomic<int> made{0};
+    Result<void*> allocate(std::int32_t device, std::size_t bytes) override {
+      ++made;
+      return SharingDriver::allocate(device, bytes);
+    }
+    Result<std::unique_ptr<device::Event>> make_event(std::int32_t device) override {
+      ++made;
+      return SharingDriver::make_event(device);
+    }
+  };
+  const auto made_by = [](std::size_t calls) {
+    ThreadJob job(2, with_algorithm("direct"));
+    DeviceJob device;
+    device.give_devices<Counting>(job);
+    EXPECT_EQ(device.run(job, std::vector<DeviceCall>(calls, on_device(50000, Place::same))), "");
+    return static_cast<Counting&>(job.process(0).device()->driver()).made.load();
+  };
+  EXPECT_EQ(made_by(1), made_by(6));
+}
+
+TEST(PeerCalls, EndWhenTheDeviceIsLost) {
+  Options options = with_algorithm("direct", 32768);
+  options.hang_seconds = 0;
+  const Seen seen = run(options, 2, std::vector<DeviceCall>(2, on_device(60000, Place::same)), "lost-after=3");
+  EXPECT_NE(seen.faults.find("cannot copy a buffer from or to device memory in call 1 "), std::string::npos)
+      << seen.faults;
+}
+
+// ---- mutations: what if strata forgot something? ------------------------------------------------------------------
+
+/// As if no rank waited for what it has put into its queue.
+struct ImpatientSharingDriver : SharingDriver {
+  using SharingDriver::SharingDriver;
+  struct Reached : device::Event {
+    explicit Reached(std::unique_ptr<Event> marked) : real(std::move(marked)) {}
+    Result<bool> reached() override { return true; }
+    std::unique_ptr<Event> real;
+  };
+  struct Marking : device::Stream {
+    explicit Marking(std::unique_ptr<Stream> made) : real(std::move(made)) {}
+    Status copy(void* to, const void* from, std::size_t bytes) override { return real->copy(to, from, bytes); }
+    Status reduce(Element element, Operation operation, void* to, std::span<const void* const> from,
+                  std::size_t count) override {
+      return real->reduce(element, operation, to, from, count);
+    }
+    Status record(device::Event& event) override { return real->record(*static_cast<Reached&>(event).real); }
+    Status wait_for(device::Event& event) override { return real->wait_for(*static_cast<Reached&>(event).real); }
+    Status synchronise() override { return real->synchronise(); }
+    std::unique_ptr<Stream> real;
+  };
+  Result<std::unique_ptr<device::Stream>> make_stream(std::int32_t device) override {
+    auto real = SharingDriver::make_stream(device);
+    return std::unique_ptr<device::Stream>(std::make_unique<Marking>(std::move(*real)));
+  }
+  Result<std::unique_ptr<device::Event>> make_event(std::int32_t device) override {
+    auto real = SharingDriver::make_event(device);
+    return std::unique_ptr<device::Event>(std::make_unique<Reached>(std::move(*real)));
+  }
+};
+
+TEST(PeerCalls, AreSeenToBeWrongWhenNobodyWaitsForTheQueue) {
+  const Seen seen = run<ImpatientSharingDriver>(with_algorithm("direct"), 2, {on_device(50000, Place::same)});
+  EXPECT_NE(seen.faults, "");
+  EXPECT_EQ(seen.rows.at("peer").calls, 2u);
+}
+
+} // namespace
+} // namespace strata::comm

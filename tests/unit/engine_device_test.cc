@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans of which some ranks work on a device and some on the host, over shared memory and over messages that are late
+// and out of order.
+#include "comm/resident.h"
+#include "plan_world.h"
+#include "sharing_driver.h"
+
+#include <chrono>
+
+namespace strata::engine {
+namespace {
+
+using namespace hierarchies;
+using device::Accelerator;
+using device::Export;
+using device::Kind;
+using type::Element;
+using type::Operation;
+
+/// Ranks that all have a device; the vectors of some are on it.
+class DeviceWorld : public World {
+public:
+  DeviceWorld(const Setting& setting, unsigned seed) : World(setting, seed) {
+    const std::vector<bool> readers = [&] {
+      std::vector<bool> all(plans_.size(), true);
+      if (blind_ < all.size()) all[blind_] = false;
+      return all;
+    }();
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
+      devices_.push_back(std::make_unique<comm::Device>(std::make_unique<device::SharingDriver>(accelerator_),
+                                                        std::size_t{1} << 26, std::size_t{1} << 28));
+      auto slots = comm::PeerSlots::make(*devices_.back(), 0, plans_[rank]->device_needs(), setting.window);
+      EXPECT_TRUE(slots) << slots.error().message;
+      slots_.push_back(std::move(*slots));
+    }
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
+      std::vector<const std::byte*> mapped(plans_.size());
+      for (const std::int32_t peer : plans_[rank]->device_sources())
+        if (rank != blind_)
+          mapped[static_cast<std::size_t>(peer)] =
+              *slots_[rank]->map(slots_[static_cast<std::size_t>(peer)]->announcement());
+      EXPECT_TRUE(plans_[rank]->connect_device(*slots_[rank], mapped));
+      plans_[rank]->let_read(readers);
+    }
+  }
+  ~DeviceWorld() {
+    for (auto& slots : slots_)
+      slots->leave();
+  }
+
+  /// Of the ranks, those that are on the device are the bits of `on_device`.
+  std::string run(const Job& job, unsigned on_device) {
+    struct Part {
+      std::byte* memory;
+      bool is_device;
+      comm::CallBuffers buffers;
+      std::unique_ptr<comm::Resident> resident;
+      Request request;
+    };
+    std::deque<Part> parts;
+    const std::size_t element_bytes = type::bytes_of(job.element);
+    const std::size_t bytes = static_cast<std::size_t>(job.count) * element_bytes;
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
+      Part& part = parts.emplace_back();
+      part.is_device = (on_device >> rank & 1) != 0;
+      part.memory =
+          *accelerator_->memory.allocate(part.is_device ? Kind::device : Kind::managed, 0, bytes, Export::allowed);
+      const auto mine = vectors::contribution(job.element, job.operation, static_cast<int>(rank), job.count, job.salt);
+      std::memcpy(*accelerator_->memory.reach(part.memory, bytes), mine.data(), bytes);
+      Request& request = part.request;
+      request.input = request.output = part.memory;
+      request.elements = job.count;
+      request.reducer = {kernel::scalar().find(job.element, job.operation), nullptr, element_bytes};
+      request.element = job.element;
+      request.operation = job.operation;
+      if (part.is_device) {
+        EXPECT_TRUE(*part.buffers.look(*devices_[rank], part.memory, part.memory, bytes));
+        part.resident = std::make_unique<comm::Resident>(*devices_[rank], part.buffers);
+        EXPECT_TRUE(part.resident->prepare(*slots_[rank], setting_.window, plans_[rank]->bounce_bytes()));
+        request.memory = part.resident.get();
+        devices_[rank]->count_call(comm::DevicePath::peer);
+      }
+      plans_[rank]->submit(request);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto complete = [](const Part& part) { return part.request.complete(); };
+    while (!std::all_of(parts.begin(), parts.end(), complete)) {
+      (void)plans_[random_() % plans_.size()]->advance();
+      if (std::chrono::steady_clock::now() > end) return "the plans do not get any further";
+    }
+    const auto wanted =
+        vectors::reduction(job.element, job.operation, static_cast<int>(plans_.size()), job.count, job.salt);
+    std::string wrong = office_.complaints();
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
+      const std::byte* seen = *accelerator_->memory.reach(parts[rank].memory, bytes);
+      if (const std::string fault = vectors::difference(wanted, seen, element_bytes); !fault.empty())
+        wrong += fmt::format("rank {}, {} elements, devices {:b}: {}\n", rank, job.count, on_device, fault);
+      EXPECT_TRUE(accelerator_->memory.free(parts[rank].memory, parts[rank].is_device ? Kind::device : Kind::managed));
+    }
+    return wrong;
+  }
+
+  std::uint64_t put_bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& device : devices_)
+      if (const auto rows = device->tallies(); rows.contains("peer")) sum += rows.at("peer").bytes;
+    return sum;
+  }
+  /// A rank that has mapped nobody's slots; of the worlds that are made next.
+  static inline std::size_t blind_ = SIZE_MAX;
+
+private:
+  std::shared_ptr<Accelerator> accelerator_ = std::make_shared<Accelerator>();
+  std::vector<std::unique_ptr<comm::Device>> devices_;
+  std::vector<std::unique_ptr<comm::PeerSlots>> slots_;
+};
+
+void expect_right(const Setting& setting, unsigned seed) {
+  SCOPED_TRACE(fmt::format("seed {}; {}", seed, setting.describe()));
+  DeviceWorld world(setting, seed);
+  ASSERT_EQ(world.failure(), "");
+  unsigned salt = 0;
+  std::mt19937 random(seed);
+  for (const std::int64_t count : {1, 5, 1000, 4097})
+    for (const unsigned on_device : {~0U, static_cast<unsigned>(random())})
+      ASSERT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, ++salt}, on_device),
+                "");
+}
+
+TEST(DevicePlan, RunsCompositionsOfTwoLevelsOverEveryCarriage) {
+  std::mt19937 random(std::random_device{}());
+  for (const Machine& machine : {factors({2, 2}), nodes({1, 2, 2}), nodes({4, 1, 3})})
+    for (const hier::Composition& composition : some_compositions(2, 8, random)) {
+      const unsigned seed = std::random_device{}();
+      Setting setting{hierarchy(machine, by_node(machine)), composition, carriages[seed % 3]};
+      setting.window = 1 + seed % 4;
+      expect_right(setting, seed);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(DevicePlan, RunsEveryAlgorithmOfOneLevelForTwoToSixRanks) {
+  for (const int ranks : {2, 3, 4, 6})
+    for (const hier::Composition& composition : compositions(1)) {
+      const unsigned seed = std::random_device{}();
+      Setting setting{hierarchy(factors({ranks})), composition, Carriage::memory};
+      setting.window = 1 + seed % 4;
+      expect_right(setting, seed);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(DevicePlan, GoesThroughTheHostForAReaderThatHasMappedNothing) {
+  for (const std::size_t blind : {0, 1, 3}) {
+    DeviceWorld::blind_ = blind;
+    const Machine machine = factors({4});
+    for (const char* composition : {"direct", "ring", "binomial.leader"}) {
+      Setting setting;
+      setting.hierarchy = hierarchy(machine, by_node(machine));
+      setting.composition = *hier::composition_from(composition, setting.hierarchy);
+      expect_right(setting, std::random_device{}());
+    }
+  }
+  DeviceWorld::blind_ = SIZE_MAX;
+}
+
+TEST(DevicePlan, PutsWhatItSendsToOtherNodesIntoNoSlot) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({2, 2}));
+  setting.composition = *hier::composition_from("direct+direct", setting.hierarchy);
+  setting.carriage = Carriage::both;
+  setting.slice_bytes = 65536;
+  DeviceWorld world(setting, 1);
+  constexpr std::int64_t count = 4000;
+  EXPECT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, 1}, ~0U), "");
+  // In the node: half of the vector up and half of it down, of each of the four ranks.
+  EXPECT_EQ(world.put_bytes(), 4u * count * sizeof(float));
+  EXPECT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, 2}, 0), "");
+  EXPECT_EQ(world.put_bytes(), 4u * count * sizeof(float)) << "slices on the host put nothing there";
+}
+
+} // namespace
+} // namespace strata::engine
