@@ -60,6 +60,7 @@ struct strata_mpi_introspection {
   /** Since version 4. Does calls of this many bytes, and of the others in the same class of sizes (four to an octave),
    *  on `*communicator` in this way from now on, and tries no other way: for tools that measure ways. `way` is in the
    *  words of strata-table(5), such as "direct+ring slice=384K"; describe_choice() has those that strata knows.
+   *  There are no buffers to look at: a way that is made here first stages those in device memory.
    *  Collective; makes the context if it is not there yet. 0, or -1 when the words are wrong or the way is not possible
    *  here. */
   int (*use_way)(const void* communicator, uint64_t bytes, const char* way);

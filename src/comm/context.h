@@ -226,6 +226,7 @@ private:
 
   // context_device.cc
   bool uses_device(const Call& call, std::size_t bytes);
+  bool reduces_on_device(const Call& call, const Way& way);
   bool run_on_device(const Call& call, const Way& way, std::size_t bytes);
   bool run_staged(const Call& call, const Way& way, std::size_t bytes);
   bool exchange_staged(const Call& call, const Way& way, std::size_t bytes);
@@ -239,6 +240,7 @@ private:
   std::vector<const std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
                                           const std::vector<std::string>& announced);
   void tell_trouble_with_peers(const std::string& why);
+  void tell_trouble_with_pinning();
 
   // context_wait.cc
   Wait wait() const override;

@@ -35,13 +35,29 @@ bool Context::uses_device(const Call& call, std::size_t bytes) {
   return true;
 }
 
+/// Whether the steps of the call can run on the device.
+bool Context::reduces_on_device(const Call& call, const Way& way) {
+  if (way.slots == nullptr || !way.plan->sends_between_devices()) return false;
+  const Status reduces = way.slots->reduces(call.element, call.operation);
+  if (!reduces) tell_trouble_with_peers(reduces.error().message);
+  return static_cast<bool>(reduces);
+}
+
+void Context::tell_trouble_with_pinning() {
+  if (!options_.log_choice) return;
+  if (const std::string why = device_->new_trouble(); !why.empty())
+    log_line(fmt::format("no pinned memory for buffers in device memory, ordinary memory serves: {}", why));
+}
+
 /// False when a peer or the device is gone.
 bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes) {
   if (watch_.hopeless()) return false;
   // The peers need not know: each of them finds out from every payload where it is.
-  if (way.slots != nullptr && way.plan->sends_between_devices() && way.slots->reduces(call.element, call.operation)) {
+  if (reduces_on_device(call, way)) {
     if (!resident_) resident_ = std::make_unique<Resident>(*device_, buffers_);
-    if (resident_->prepare(*way.slots, way.plan->shape().window, way.plan->bounce_bytes())) {
+    const bool prepared = resident_->prepare(*way.slots, way.plan->shape().window, way.plan->bounce_bytes());
+    tell_trouble_with_pinning();
+    if (prepared) {
       device_->count_call(DevicePath::peer);
       const bool done = run_plan(call, way, resident_.get());
       resident_->finish();
@@ -59,9 +75,7 @@ bool Context::run_staged(const Call& call, const Way& way, std::size_t bytes) {
   const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
   const Status prepared =
       staging_->prepare(board ? board_slots : way.plan->shape().window, std::min(bytes, slice_bytes));
-  if (options_.log_choice)
-    if (const std::string why = device_->new_trouble(); !why.empty())
-      log_line(fmt::format("no pinned memory for buffers in device memory, ordinary memory serves: {}", why));
+  tell_trouble_with_pinning();
   bool done = false;
   if (!prepared)
     lose_device(prepared.error().message);

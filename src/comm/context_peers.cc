@@ -14,7 +14,7 @@ namespace strata::comm {
 
 void Context::tell_trouble_with_peers(const std::string& why) {
   if (options_.log_choice && device_->first_trouble_with_peers())
-    log_line(fmt::format("rank {} does not share device memory with all of its peers, the host is between them: {}",
+    log_line(fmt::format("rank {} does not reduce in device memory with all of its peers, the host is between them: {}",
                          rank_, why));
 }
 

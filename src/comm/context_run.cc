@@ -143,7 +143,11 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
     waiter.step(crowded);
   watch_.end();
   waiting_plan_ = nullptr;
-  if (watch_.hopeless()) plan.abandon();
+  if (watch_.hopeless()) {
+    // Copies from peers' slots may be under way to buffers that the caller gets back now.
+    if (way.slots != nullptr) (void)way.slots->stream().synchronise(); // its failure changes nothing any more
+    plan.abandon();
+  }
   return !watch_.hopeless();
 }
 

@@ -84,13 +84,13 @@ Result<const std::byte*> PeerSlots::map(const std::string& announced) {
   return static_cast<const std::byte*>(*opened);
 }
 
-bool PeerSlots::reduces(type::Element element, type::Operation operation) {
-  std::int8_t& known = reduces_[static_cast<std::size_t>(element)][static_cast<std::size_t>(operation)];
-  if (known == 0) {
+const Status& PeerSlots::reduces(type::Element element, type::Operation operation) {
+  std::optional<Status>& known = reduces_[static_cast<std::size_t>(element)][static_cast<std::size_t>(operation)];
+  if (!known) {
     const void* const nothing[] = {begin_, begin_};
-    known = stream_->reduce(element, operation, begin_, nothing, 0) ? 1 : -1;
+    known = stream_->reduce(element, operation, begin_, nothing, 0);
   }
-  return known > 0;
+  return *known;
 }
 
 /// Remembers the first failure. False when there is one.

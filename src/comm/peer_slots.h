@@ -11,6 +11,7 @@
 #include "comm/device.h"
 #include "engine/device_queue.h"
 
+#include <optional>
 #include <vector>
 
 namespace strata::comm {
@@ -31,8 +32,8 @@ public:
   /// Peers may still have it mapped: it stays until the process ends.
   void keep_memory() { kept_ = true; }
 
-  /// Whether the device can do this in the plan's steps. Asks the device once.
-  bool reduces(type::Element element, type::Operation operation);
+  /// Whether the device can do this in the plan's steps, or why not. Asks the device once.
+  const Status& reduces(type::Element element, type::Operation operation);
   device::Stream& stream() { return *stream_; }
   std::int32_t device_number() const { return number_; }
   std::byte* vector_of(std::uint32_t slot) const { return begin_ + rooms_ + slot * needs_.room; }
@@ -66,8 +67,8 @@ private:
   bool kept_ = false;
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::unique_ptr<device::Event>> marks_;
-  std::vector<const void*> reached_;                                     ///< operands where a kernel can read them
-  std::int8_t reduces_[type::element_kinds][type::operation_kinds] = {}; ///< 0: not asked yet, 1: yes, -1: no
+  std::vector<const void*> reached_;                                          ///< operands where a kernel can read them
+  std::optional<Status> reduces_[type::element_kinds][type::operation_kinds]; ///< none: not asked yet
   std::string failure_;
 };
 

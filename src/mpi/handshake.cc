@@ -91,7 +91,7 @@ bool Handshake::confirm() {
 }
 
 /// On rank 0, which asks nobody: a rank that has given up, or will because its hello came too late, says no all the
-/// same, and the program must not see it.
+/// same, and the program must not see it. Ranks that hear that strata stays away say a word too.
 void Handshake::swallow_refusals() {
   waits_.assign(static_cast<std::size_t>(ranks_), 0);
   refusals_.assign(static_cast<std::size_t>(ranks_), MPI_REQUEST_NULL);
@@ -178,6 +178,10 @@ bool Handshake::ask_rank_0(Options& options) {
   if (verdict_.all_here == asked) {
     PMPI_Send(waits_.data(), sizeof waits_[0], MPI_BYTE, 0, tag_, MPI_COMM_WORLD);
     PMPI_Recv(&verdict_, sizeof verdict_, MPI_BYTE, 0, tag_, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (verdict_.all_here == 0) {
+    // Rank 0 asks nobody and waits for a word of each (swallow_refusals): no receive of its stays open for the
+    // program's.
+    PMPI_Send(waits_.data(), sizeof waits_[0], MPI_BYTE, 0, tag_, MPI_COMM_WORLD);
   }
   const Verdict& verdict = verdict_;
   options.context_calls = verdict.options.context_calls;

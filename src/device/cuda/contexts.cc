@@ -33,13 +33,16 @@ Result<CUcontext> Contexts::primary(std::int32_t device) {
   return context;
 }
 
+bool Contexts::is_active(std::int32_t device) const {
+  unsigned flags = 0;
+  int active = 0;
+  return library_.cuDevicePrimaryCtxGetState(handle(device), &flags, &active) == CUDA_SUCCESS && active != 0;
+}
+
 CUcontext Contexts::any_active() {
-  for (std::int32_t device = 0; device < devices(); ++device) {
-    unsigned flags = 0;
-    int active = 0;
-    if (library_.cuDevicePrimaryCtxGetState(handle(device), &flags, &active) != CUDA_SUCCESS || active == 0) continue;
-    if (const auto context = primary(device)) return *context;
-  }
+  for (std::int32_t device = 0; device < devices(); ++device)
+    if (is_active(device))
+      if (const auto context = primary(device)) return *context;
   return nullptr;
 }
 

@@ -40,6 +40,8 @@ public:
   CUdevice handle(std::int32_t device) const { return places_[static_cast<std::size_t>(device)].device; }
   /// The device's primary context, retained when it is first asked for, which makes it where the program has not.
   Result<CUcontext> primary(std::int32_t device);
+  /// Whether this process has a primary context of the device by now.
+  bool is_active(std::int32_t device) const;
   /// The primary context of a device that has one by now; null where no device has.
   CUcontext any_active();
 

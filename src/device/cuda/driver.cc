@@ -269,9 +269,8 @@ Status CudaDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
   const auto state = ready();
   if (!state) return state.error();
   Contexts& contexts = (*state)->contexts;
-  const auto own = contexts.primary(device), other = contexts.primary(peer);
+  const auto own = contexts.primary(device);
   if (!own) return own.error();
-  if (!other) return other.error();
   if (device == peer) return ok();
   const Library& library = (*state)->library;
   const std::string what = fmt::format("cuDeviceCanAccessPeer of device {} to device {}", device, peer);
@@ -280,6 +279,11 @@ Status CudaDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
       code != CUDA_SUCCESS)
     return library.error(code, what);
   if (can == 0) return Error{ErrorKind::unsupported, what + ": no"};
+  // A context here for a device that only other processes use would cost its memory; what they export is opened with
+  // access (CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS).
+  if (!contexts.is_active(peer)) return ok();
+  const auto other = contexts.primary(peer);
+  if (!other) return other.error();
   const Current current(library, *own);
   const CUresult code = library.cuCtxEnablePeerAccess(*other, 0);
   if (code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return ok();
