@@ -2,6 +2,7 @@
 libstrata_core_a_SOURCES += \
   src/base/activity.cc src/base/activity.h \
   src/base/formatting.cc \
+  src/base/first_failure.h \
   src/base/host.cc src/base/host.h \
   src/base/log.cc src/base/log.h \
   src/base/median.h \
@@ -12,6 +13,7 @@ libstrata_core_a_SOURCES += \
   src/base/private_folder.cc src/base/private_folder.h \
   src/base/quantity.cc src/base/quantity.h \
   src/base/result.h \
+  src/base/rounding.h \
   src/base/text.cc src/base/text.h \
   src/base/text_file.cc src/base/text_file.h \
   src/base/written_file.cc src/base/written_file.h

@@ -176,7 +176,7 @@ private:
   Status prepare_board();
   Status make_board();
   std::size_t number_of(const std::vector<topo::Level>& levels);
-  Result<engine::Plan*> make_plan(const tune::Candidate& candidate);
+  Result<const MadePlan*> make_plan(const tune::Candidate& candidate);
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
   Status reach_peers(engine::Plan& plan);
   bool all_agree(bool mine);

@@ -136,13 +136,13 @@ std::size_t Context::number_of(const std::vector<topo::Level>& levels) {
   return number;
 }
 
-Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
+Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candidate) {
   const std::string name = candidate.name();
   const std::size_t levels = number_of(situation_.job_of(candidate).hierarchy.levels);
   for (const MadePlan& made : plans_)
     if (made.name == name && made.levels == levels) {
       if (!made.plan) return Error{ErrorKind::resource, "the same plan could not be made before"};
-      return made.plan.get();
+      return &made;
     }
   auto plan = prepare_plan(candidate);
   ++next_plan_;
@@ -180,7 +180,7 @@ Result<engine::Plan*> Context::make_plan(const tune::Candidate& candidate) {
     return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
   plans_.back().plan = std::move(*plan);
   plans_.back().slots = std::move(slots);
-  return plans_.back().plan.get();
+  return &plans_.back();
 }
 
 Status Context::prepare_board() {
@@ -201,12 +201,11 @@ Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
     if (const Status made = prepare_board(); !made) return made.error();
     way.path = Path::board;
   } else {
-    auto plan = make_plan(candidate);
-    if (!plan) return plan.error();
+    const auto made = make_plan(candidate);
+    if (!made) return made.error();
     way.path = Path::plan;
-    way.plan = *plan;
-    for (const MadePlan& made : plans_)
-      if (made.plan.get() == way.plan) way.slots = made.slots.get();
+    way.plan = (*made)->plan.get();
+    way.slots = (*made)->slots.get();
   }
   return way;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libstrata_core_a_SOURCES += \
-  src/comm/bootstrap.h src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
+  src/comm/bootstrap.h src/comm/call_blocks.cc src/comm/call_blocks.h \
+  src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
   src/comm/context_device.cc src/comm/context_peers.cc src/comm/context_plan.cc \
   src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \

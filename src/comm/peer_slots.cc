@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/peer_slots.h"
 
+#include "base/rounding.h"
+
 #include <fmt/format.h>
 
 namespace strata::comm {
@@ -9,13 +11,13 @@ namespace {
 /// What an announcement begins with: the device's place in the machine, which processes number as they like.
 constexpr char end_of_address = '\n';
 
-std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+constexpr std::size_t alignment = 256; // of the parts
 
 /// What CUDA maps for another process is whole pages of this size, whatever else lies in them (CUDA C++ Programming
 /// Guide, interprocess communication).
 std::size_t whole_pages(std::size_t bytes) {
   constexpr std::size_t page = std::size_t{2} << 20;
-  return (bytes + page - 1) / page * page;
+  return rounded_up(bytes, page);
 }
 
 } // namespace
@@ -31,8 +33,8 @@ Status PeerSlots::prepare(std::uint32_t window) {
   device::Driver& driver = device_.driver();
   const auto facts = driver.facts(number_);
   if (!facts) return facts.error();
-  rooms_ = rounded(needs_.slots);
-  operands_ = rooms_ + rounded(window * needs_.room);
+  rooms_ = rounded_up(needs_.slots, alignment);
+  operands_ = rooms_ + rounded_up(window * needs_.room, alignment);
   const std::size_t bytes = whole_pages(operands_ + needs_.operands);
   if (!device_.memory().take(bytes))
     return Error{ErrorKind::resource,
@@ -93,18 +95,14 @@ const Status& PeerSlots::reduces(type::Element element, type::Operation operatio
   return *known;
 }
 
-/// Remembers the first failure. False when there is one.
-bool PeerSlots::keep(const Status& status) {
-  if (!status && failure_.empty()) failure_ = status.error().message;
-  return failure_.empty();
-}
-
 bool PeerSlots::put_aside(std::size_t offset, const void* from, std::size_t bytes) {
   device_.count_bytes(DevicePath::peer, bytes);
-  return keep(stream_->copy(begin_ + offset, from, bytes));
+  return failure_.keep(stream_->copy(begin_ + offset, from, bytes));
 }
 
-bool PeerSlots::copy(void* to, const void* from, std::size_t bytes) { return keep(stream_->copy(to, from, bytes)); }
+bool PeerSlots::copy(void* to, const void* from, std::size_t bytes) {
+  return failure_.keep(stream_->copy(to, from, bytes));
+}
 
 bool PeerSlots::reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
                        std::size_t count) {
@@ -112,28 +110,28 @@ bool PeerSlots::reduce(type::Element element, type::Operation operation, void* t
   std::byte* free = begin_ + operands_;
   const auto take = [&] {
     std::byte* const taken = free;
-    free += (bytes + 63) / 64 * 64;
+    free += rounded_up(bytes, 64);
     return taken;
   };
   for (std::size_t i = 0; i < from.size(); ++i) {
     reached_[i] = from[i].at;
     if (from[i].where == Operand::Where::slot || owns(from[i].at)) continue;
     std::byte* const copied = take();
-    if (!keep(stream_->copy(copied, from[i].at, bytes))) return false;
+    if (!failure_.keep(stream_->copy(copied, from[i].at, bytes))) return false;
     reached_[i] = copied;
   }
   void* const result = owns(to) ? to : take();
-  if (!keep(stream_->reduce(element, operation, result, {reached_.data(), from.size()}, count))) return false;
-  return result == to || keep(stream_->copy(to, result, bytes));
+  if (!failure_.keep(stream_->reduce(element, operation, result, {reached_.data(), from.size()}, count))) return false;
+  return result == to || failure_.keep(stream_->copy(to, result, bytes));
 }
 
-bool PeerSlots::mark(std::uint32_t number) { return keep(stream_->record(*marks_[number])); }
+bool PeerSlots::mark(std::uint32_t number) { return failure_.keep(stream_->record(*marks_[number])); }
 
 bool PeerSlots::passed(std::uint32_t number) {
-  if (!failure_.empty()) return false;
+  if (!failure_.why().empty()) return false;
   const auto reached = marks_[number]->reached();
   if (reached) return *reached;
-  return keep(reached.error());
+  return failure_.keep(reached.error());
 }
 
 } // namespace strata::comm

@@ -8,6 +8,7 @@
 // first, and what it writes there comes from it. The order of the queue makes one such place enough.
 #pragma once
 
+#include "base/first_failure.h"
 #include "comm/device.h"
 #include "engine/device_queue.h"
 
@@ -45,7 +46,7 @@ public:
               std::size_t count) override;
   bool mark(std::uint32_t number) override;
   bool passed(std::uint32_t number) override;
-  const std::string& failure() const override { return failure_; }
+  const std::string& failure() const override { return failure_.why(); }
 
 private:
   PeerSlots(Device& device, std::int32_t number, const engine::DeviceNeeds& needs)
@@ -55,7 +56,6 @@ private:
     const auto* at = static_cast<const std::byte*>(memory);
     return begin_ <= at && at < begin_ + bytes_;
   }
-  bool keep(const Status& status);
 
   Device& device_;
   std::int32_t number_; ///< of the device
@@ -69,7 +69,7 @@ private:
   std::vector<std::unique_ptr<device::Event>> marks_;
   std::vector<const void*> reached_;                                          ///< operands where a kernel can read them
   std::optional<Status> reduces_[type::element_kinds][type::operation_kinds]; ///< none: not asked yet
-  std::string failure_;
+  FirstFailure failure_;
 };
 
 } // namespace strata::comm

@@ -5,6 +5,8 @@
 // allocations - has a stand-in among the room that the plan's slots keep, filled and emptied by the slice.
 #pragma once
 
+#include "base/first_failure.h"
+#include "comm/call_blocks.h"
 #include "comm/call_buffers.h"
 #include "comm/peer_slots.h"
 #include "engine/slice_memory.h"
@@ -14,7 +16,8 @@ namespace strata::comm {
 /// Of one context: one call at a time.
 class Resident final : public engine::SliceMemory {
 public:
-  Resident(Device& device, const CallBuffers& buffers) : device_(device), buffers_(buffers) {}
+  Resident(Device& device, const CallBuffers& buffers)
+      : device_(device), buffers_(buffers), blocks_(device.bounces()) {}
   ~Resident() override { finish(); }
 
   /// Takes host memory for the messages of up to `window` slices, `bounce_bytes` each. False: there is none.
@@ -24,10 +27,10 @@ public:
 
   bool on_device() const override { return true; }
   bool begin(std::uint32_t slot, std::size_t first, std::size_t bytes, Room& room) override;
-  bool fetched(std::uint32_t) override { return failure_.empty(); } // in the queue's order
+  bool fetched(std::uint32_t) override { return failure_.why().empty(); } // in the queue's order
   void deliver(std::uint32_t slot) override;
   bool delivered(std::uint32_t slot) override;
-  const std::string& failure() const override { return failure_; }
+  const std::string& failure() const override { return failure_.why(); }
 
 private:
   struct Slot {
@@ -35,20 +38,15 @@ private:
     std::size_t block = 0;
     std::unique_ptr<device::Event> emptied;
   };
-  struct Block {
-    device::BounceBlock memory; ///< none, where the plan sends no messages
-    bool in_use = false;
-  };
-  bool keep(const Status& status);
 
   Device& device_;
   const CallBuffers& buffers_;
   PeerSlots* slots_ = nullptr; ///< of this call
   std::int32_t device_of_events_ = -1;
   std::vector<Slot> in_flight_;
-  std::vector<Block> blocks_;
+  CallBlocks blocks_;
   bool input_in_place_ = false, output_in_place_ = false;
-  std::string failure_;
+  FirstFailure failure_;
 };
 
 } // namespace strata::comm

@@ -9,12 +9,6 @@ namespace strata::comm {
 
 Staging::~Staging() { finish(); }
 
-/// Remembers the first failure. False when there is one.
-bool Staging::keep(const Status& status) {
-  if (!status && failure_.empty()) failure_ = status.error().message;
-  return failure_.empty();
-}
-
 /// Null for no device.
 Result<Staging::Lane*> Staging::open_lane(Lanes& lanes, std::int32_t device, std::uint32_t slots) {
   if (device < 0) return static_cast<Lane*>(nullptr);
@@ -41,14 +35,7 @@ Status Staging::prepare(std::uint32_t slots, std::size_t slice_bytes) {
   out_ = *out;
   in_ = *in;
   if (slots_.size() < slots) slots_.resize(slots);
-  // A call that has one block can go on; more of them let copies and steps overlap.
-  while (blocks_.size() < slots) {
-    const auto memory =
-        blocks_.empty() ? device_.bounces().lease(slice_bytes) : device_.bounces().lease_pinned(slice_bytes);
-    if (memory.begin == nullptr) break;
-    blocks_.push_back({memory, false});
-  }
-  if (blocks_.empty())
+  if (!blocks_.take(slots, slice_bytes))
     return Error{ErrorKind::resource,
                  fmt::format("no {} bytes of host memory for a buffer in device memory to pass through", slice_bytes)};
   device_.count_call(DevicePath::staged);
@@ -57,34 +44,29 @@ Status Staging::prepare(std::uint32_t slots, std::size_t slice_bytes) {
 
 void Staging::finish() {
   // When the call was given up, copies may still be under way.
-  if (std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.in_use; }))
+  if (blocks_.any_in_use())
     for (const Lanes* lanes : {&out_lanes_, &in_lanes_})
       for (const auto& lane : *lanes)
         (void)lane->stream->synchronise(); // nobody needs what they copy
-  for (const Block& block : blocks_)
-    device_.bounces().give_back(block.memory);
-  blocks_.clear();
+  blocks_.give_back();
 }
 
-bool Staging::mark(Lane& lane, std::uint32_t slot) { return keep(lane.stream->record(*lane.events[slot])); }
+bool Staging::mark(Lane& lane, std::uint32_t slot) { return failure_.keep(lane.stream->record(*lane.events[slot])); }
 
 bool Staging::passed(Lane& lane, std::uint32_t slot) {
-  if (!failure_.empty()) return false;
+  if (!failure_.why().empty()) return false;
   const auto reached = lane.events[slot]->reached();
   if (reached) return *reached;
-  return keep(reached.error());
+  return failure_.keep(reached.error());
 }
 
 bool Staging::begin(std::uint32_t index, std::size_t first, std::size_t bytes, Room& room) {
-  const auto free = std::find_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return !block.in_use; });
-  if (free == blocks_.end() || !failure_.empty()) return false;
-  Slot& slot = slots_[index];
-  slot.first = first;
-  slot.bytes = bytes;
-  slot.block = static_cast<std::size_t>(free - blocks_.begin());
-  std::byte* const bounce = free->memory.begin;
-  free->in_use = true;
-  if (out_ != nullptr && !(keep(buffers_.input.copy_out(*out_->stream, first, bytes, bounce)) && mark(*out_, index)))
+  const std::size_t block = failure_.why().empty() ? blocks_.use() : CallBlocks::none;
+  if (block == CallBlocks::none) return false;
+  slots_[index] = {first, bytes, block};
+  std::byte* const bounce = blocks_.begin(block);
+  if (out_ != nullptr &&
+      !(failure_.keep(buffers_.input.copy_out(*out_->stream, first, bytes, bounce)) && mark(*out_, index)))
     return false;
   // Input and output share the block, as they share memory in a call in place.
   room.input = out_ != nullptr ? bounce : buffers_.input_begin + first;
@@ -102,7 +84,7 @@ bool Staging::fetched(std::uint32_t index) {
 void Staging::deliver(std::uint32_t index) {
   if (in_ == nullptr) return;
   const Slot& slot = slots_[index];
-  if (keep(buffers_.output.copy_in(*in_->stream, slot.first, slot.bytes, blocks_[slot.block].memory.begin)))
+  if (failure_.keep(buffers_.output.copy_in(*in_->stream, slot.first, slot.bytes, blocks_.begin(slot.block))))
     (void)mark(*in_, index); // kept
 }
 
@@ -111,7 +93,7 @@ bool Staging::delivered(std::uint32_t index) {
     if (!passed(*in_, index)) return false;
     device_.count_bytes(DevicePath::staged, slots_[index].bytes);
   }
-  blocks_[slots_[index].block].in_use = false;
+  blocks_.release(slots_[index].block);
   return true;
 }
 

@@ -8,8 +8,9 @@
 // mix of memory kinds works, also between `send` and `receive`.
 #pragma once
 
+#include "base/first_failure.h"
+#include "comm/call_blocks.h"
 #include "comm/call_buffers.h"
-#include "device/bounce_pool.h"
 #include "engine/slice_memory.h"
 
 #include <optional>
@@ -20,7 +21,7 @@ namespace strata::comm {
 /// Of one context: one call at a time.
 class Staging final : public engine::SliceMemory {
 public:
-  Staging(Device& device, const CallBuffers& buffers) : device_(device), buffers_(buffers) {}
+  Staging(Device& device, const CallBuffers& buffers) : device_(device), buffers_(buffers), blocks_(device.bounces()) {}
   ~Staging() override;
 
   /// Takes memory for up to `slots` slices of `slice_bytes`; at least one.
@@ -32,7 +33,7 @@ public:
   bool fetched(std::uint32_t slot) override;
   void deliver(std::uint32_t slot) override;
   bool delivered(std::uint32_t slot) override;
-  const std::string& failure() const override { return failure_; }
+  const std::string& failure() const override { return failure_.why(); }
 
 private:
   /// One way of one device, kept for the next call: an event belongs to the device of its stream.
@@ -46,15 +47,10 @@ private:
     std::size_t first = 0, bytes = 0;
     std::size_t block = 0;
   };
-  struct Block {
-    device::BounceBlock memory;
-    bool in_use = false;
-  };
 
   Result<Lane*> open_lane(Lanes& lanes, std::int32_t device, std::uint32_t slots);
   bool mark(Lane& lane, std::uint32_t slot);
   bool passed(Lane& lane, std::uint32_t slot);
-  bool keep(const Status& status);
 
   Device& device_;
   const CallBuffers& buffers_;
@@ -62,8 +58,8 @@ private:
   Lane* out_ = nullptr;        ///< of this call; null: the host reads the input in place
   Lane* in_ = nullptr;         ///< of this call; null: the host writes the output in place
   std::vector<Slot> slots_;
-  std::vector<Block> blocks_;
-  std::string failure_;
+  CallBlocks blocks_;
+  FirstFailure failure_;
 };
 
 } // namespace strata::comm

@@ -16,6 +16,7 @@
 // What others see - a payload is published, an operand is let go - waits until the mark behind the work has passed.
 // That is the only thing that is asked of the device here, so nothing waits, and ranks that share a device leave it to
 // each other between their steps.
+#include "base/rounding.h"
 #include "engine/plan.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::size_t none = SIZE_MAX;
 
-std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t whole_lines(std::size_t bytes) { return rounded_up(bytes, 64); }
 
 } // namespace
 

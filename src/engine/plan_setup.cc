@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Making a Plan: from steps over units to steps bound to channels.
+#include "base/rounding.h"
 #include "engine/plan.h"
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ Result<std::unique_ptr<Plan>> Plan::prepare(const sched::Program& program, const
   if (Status made = plan->make_channels(route); !made) return made.error();
 
   plan->scratch_regions_ = program.scratch_regions;
-  plan->scratch_region_bytes_ = (shape.slice_bytes + 63) / 64 * 64;
+  plan->scratch_region_bytes_ = rounded_up(shape.slice_bytes, 64);
   auto scratch = Scratch::allocate(shape.scratch, plan->scratch_region_bytes_ * program.scratch_regions * shape.window);
   if (!scratch) return scratch.error();
   plan->scratch_ = std::move(*scratch);

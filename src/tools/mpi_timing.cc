@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/mpi_timing.h"
 
+#include "base/rounding.h"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -22,7 +24,7 @@ int ranks_in_world() {
 
 Pages pages(std::size_t bytes) {
   constexpr std::size_t page = 4096;
-  return {static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)), &std::free};
+  return {static_cast<std::byte*>(std::aligned_alloc(page, rounded_up(bytes, page))), &std::free};
 }
 
 double clock_seconds() {

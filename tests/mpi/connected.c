@@ -2,28 +2,13 @@
 // Two halves of a job that meet as if they were two jobs: one opens a port and accepts, the other connects; then they
 // sum over the communicator between them, over a merged one and over their own halves.
 // Prints "connected: right" from the first rank of all.
-#include <mpi.h>
+#include "rank_sums.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-
-static int wrong;
-
-/// `ranks` whose numbers, from 0 on, are summed with their place.
-static void use(MPI_Comm communicator, int ranks, int count) {
-  int rank, *in = malloc((size_t)count * sizeof *in), *out = malloc((size_t)count * sizeof *out);
-  MPI_Comm_rank(communicator, &rank);
-  for (int i = 0; i < count; ++i)
-    in[i] = rank + i;
-  MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, communicator);
-  for (int i = 0; i < count; ++i)
-    wrong += out[i] != ranks * (ranks - 1) / 2 + ranks * i;
-  free(in);
-  free(out);
-}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank, ranks, remote;
+  int rank, ranks, remote, wrong = 0;
   MPI_Comm half, between, all;
   char port[MPI_MAX_PORT_NAME] = "";
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -40,9 +25,9 @@ int main(int argc, char** argv) {
   MPI_Intercomm_merge(between, !accepts, &all);
   for (int call = 0; call < 10; ++call) {
     const int count = 1 + call * 2000;
-    use(between, remote, count);
-    use(all, ranks + remote, count);
-    use(half, ranks, count);
+    wrong += wrong_rank_sums(between, remote, count);
+    wrong += wrong_rank_sums(all, ranks + remote, count);
+    wrong += wrong_rank_sums(half, ranks, count);
   }
   int all_wrong = 0;
   MPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);

@@ -61,4 +61,5 @@ dist_check_SCRIPTS += \
   tests/mpi/types_test \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
-EXTRA_DIST += tests/mpi/large.c tests/mpi/sessions.c
+EXTRA_DIST += tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/sessions.c
+tests/mpi/connected.mpi tests/mpi/spawned.mpi: tests/mpi/rank_sums.h

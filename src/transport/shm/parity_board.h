@@ -18,6 +18,7 @@
 // multiprocessor", IEEE ToC 46(7), 1997, gives the form of such proofs.)
 #pragma once
 
+#include "base/rounding.h"
 #include "transport/shm/shm_transport.h"
 
 #include <algorithm>
@@ -87,7 +88,7 @@ private:
   static constexpr std::size_t places = 4;                   ///< of the largest payload, in the ring
   static constexpr std::size_t ring_offset = 3 * line_bytes; ///< after the line of departures and two slots
   static constexpr bool fits_in_slot(std::size_t bytes) { return bytes <= line_bytes - sizeof(std::uint64_t); }
-  static constexpr std::size_t lines(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+  static constexpr std::size_t lines(std::size_t bytes) { return rounded_up(bytes, line_bytes); }
   std::size_t place_of_next(std::size_t bytes) const {
     return next_place_ + lines(bytes) <= places * lines(most_bytes_) ? next_place_ : 0;
   }

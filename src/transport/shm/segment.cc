@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/segment.h"
 
+#include "base/rounding.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -27,7 +29,7 @@ struct Address {
   std::int32_t descriptor;
 };
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
+std::size_t whole_pages(std::size_t bytes) { return rounded_up(bytes, page_bytes); }
 
 std::string reason() { return std::strerror(errno); } // NOLINT: the message is copied at once
 

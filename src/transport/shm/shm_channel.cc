@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/shm_channel.h"
 
+#include "base/rounding.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,7 @@ namespace {
 
 constexpr std::size_t inline_bytes = line_bytes - sizeof(std::uint64_t);
 
-std::size_t whole_lines(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+std::size_t whole_lines(std::size_t bytes) { return rounded_up(bytes, line_bytes); }
 
 /// Of a sequence number: the payload was put aside.
 constexpr std::uint64_t aside = std::uint64_t{1} << 63;

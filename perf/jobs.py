@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the jobs that are measured: bounded in time, and with nothing left behind."""
+
+import os
+import signal
+import subprocess
+import tempfile
+
+
+class JobFailed(Exception):
+    """A job that did not end well, with its last words."""
+
+
+def _end(job):
+    """The launcher first, which ends its ranks; then what is left of its process group."""
+    job.terminate()
+    try:
+        job.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        pass
+    try:
+        os.killpg(job.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    job.communicate()
+
+
+def output_of(command, limit=None):
+    """What the command printed to both of its outputs; JobFailed if it took longer than `limit` seconds or failed."""
+    with tempfile.TemporaryDirectory(prefix="strata-job.") as folder:
+        # Where Open MPI keeps its segments otherwise, those of a killed job stay.
+        environment = dict(os.environ, OMPI_MCA_btl_vader_backing_directory=folder,
+                           OMPI_MCA_btl_sm_backing_directory=folder)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+                              start_new_session=True) as job:
+            try:
+                output, _ = job.communicate(timeout=limit)
+            except subprocess.TimeoutExpired as late:
+                _end(job)
+                raise JobFailed(f"took longer than {limit:.0f} s") from late
+            except BaseException:
+                _end(job)
+                raise
+    if job.returncode != 0:
+        raise JobFailed(f"exit status {job.returncode}: {output.strip()[-500:]}")
+    return output
