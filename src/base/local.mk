@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/base/activity.cc src/base/activity.h \
   src/base/formatting.cc \
   src/base/first_failure.h \

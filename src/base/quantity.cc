@@ -31,8 +31,6 @@ constexpr Unit rate_units[] = {{"B/s", 0}, {"bit/s", 0, 0.125}};
 constexpr Unit no_unit[] = {{"", 0}};
 constexpr Unit durations[] = {{"ns", -9}, {"us", -6}, {"ms", -3}, {"s", 0}};
 
-Error refusal(std::string message) { return Error{ErrorKind::argument, std::move(message)}; }
-
 /// `digits`, with at most one point, times 10^exponent.
 std::optional<double> decimal(std::string_view digits, int exponent) {
   constexpr std::size_t most_digits = 40;
@@ -90,23 +88,24 @@ std::string in_unit(double value, std::span<const Unit> units) {
 
 Result<double> rate_from(std::string_view text) {
   if (const auto value = with_unit(text, rate_units, prefixes)) return *value;
-  return refusal(fmt::format("'{}' is no rate (such as 118.6MB/s or 10Gbit/s, with k, M, G, T, Ki, Mi, Gi or Ti before "
-                             "B/s or bit/s)",
-                             printable(text)));
+  return argument_error(
+      fmt::format("'{}' is no rate (such as 118.6MB/s or 10Gbit/s, with k, M, G, T, Ki, Mi, Gi or Ti before "
+                  "B/s or bit/s)",
+                  printable(text)));
 }
 
 std::string rate_text(double bytes_per_second) { return in_unit(bytes_per_second, rates); }
 
 Result<double> duration_from(std::string_view text) {
   if (const auto value = with_unit(text, durations, no_unit)) return *value;
-  return refusal(fmt::format("'{}' is no time (such as 25us, with ns, us, ms or s)", printable(text)));
+  return argument_error(fmt::format("'{}' is no time (such as 25us, with ns, us, ms or s)", printable(text)));
 }
 
 std::string duration_text(double seconds) { return in_unit(seconds, durations); }
 
 Result<double> factor_from(std::string_view text) {
   if (const auto value = decimal(text, 0)) return *value;
-  return refusal(fmt::format("'{}' is no number (such as 0.25)", printable(text)));
+  return argument_error(fmt::format("'{}' is no number (such as 0.25)", printable(text)));
 }
 
 std::string factor_text(double factor) { return in_unit(factor, no_unit); }
@@ -123,7 +122,7 @@ Result<std::int64_t> time_from(std::string_view text) {
                                         std::chrono::month(static_cast<unsigned>(number(5, 2))),
                                         std::chrono::day(static_cast<unsigned>(number(8, 2)))};
   if (!fits || !day.ok() || number(0, 4) < 1970 || number(11, 2) > 23 || number(14, 2) > 59 || number(17, 2) > 59)
-    return refusal(fmt::format("'{}' is no time in UTC (such as 2026-11-21T12:00:00Z)", printable(text)));
+    return argument_error(fmt::format("'{}' is no time in UTC (such as 2026-11-21T12:00:00Z)", printable(text)));
   return std::int64_t{std::chrono::sys_days(day).time_since_epoch().count()} * 86400 + number(11, 2) * 3600 +
          number(14, 2) * 60 + number(17, 2);
 }

@@ -22,6 +22,8 @@ struct Error {
   std::string message;
 };
 
+inline Error argument_error(std::string message) { return {ErrorKind::argument, std::move(message)}; }
+
 /// A value or the reason why there is none. Reading the wrong side is a programming error.
 template <typename T>
 class [[nodiscard]] Result {

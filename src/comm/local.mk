@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/comm/bootstrap.h src/comm/call_blocks.cc src/comm/call_blocks.h \
   src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
   src/comm/context_device.cc src/comm/context_peers.cc src/comm/context_plan.cc \

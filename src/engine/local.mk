@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/engine/device_queue.h \
   src/engine/plan.h src/engine/plan_device.cc src/engine/plan_record.cc src/engine/plan_run.cc src/engine/plan_setup.cc \
   src/engine/scratch.cc src/engine/scratch.h \

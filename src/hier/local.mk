@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/hier/composition.cc src/hier/composition.h src/hier/composition_text.cc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/sim/event_queue.h \
   src/sim/machine.cc src/sim/machine.h \
   src/sim/machine_line.cc \

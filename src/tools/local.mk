@@ -12,15 +12,17 @@ if HAVE_JSON
 libstrata_tools_a_SOURCES += \
   src/tools/command_line.cc src/tools/command_line.h \
   src/tools/complaint.cc src/tools/complaint.h \
-  src/tools/info.h src/tools/info_facts.cc src/tools/info_flags.cc src/tools/info_links.cc \
-  src/tools/info_schedule.cc src/tools/info_show.cc src/tools/info_text.cc \
-  src/tools/info_waits.cc \
+  src/tools/info.h src/tools/info_flags.cc \
   src/tools/matrix.h \
-  src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_report.cc src/tools/perf_statistics.cc \
+  src/tools/perf.h src/tools/perf_flags.cc \
   src/tools/probe.h src/tools/probe_flags.cc \
-  src/tools/sim.h src/tools/sim_flags.cc src/tools/sim_plan.cc src/tools/sim_profile.cc \
-  src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc \
+  src/tools/sim.h src/tools/sim_flags.cc \
   src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_table.cc
+joinable_tools += \
+  src/tools/info_facts.cc src/tools/info_links.cc src/tools/info_schedule.cc src/tools/info_show.cc \
+  src/tools/info_text.cc src/tools/info_waits.cc \
+  src/tools/perf_report.cc src/tools/perf_statistics.cc \
+  src/tools/sim_plan.cc src/tools/sim_profile.cc src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc
 if HAVE_PUGIXML
 libstrata_tools_a_SOURCES += src/tools/matrix.cc src/tools/perf_plot.cc
 else

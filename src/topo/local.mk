@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/topo/groups.cc src/topo/groups.h \
   src/topo/hierarchy.cc src/topo/hierarchy.h \
   src/topo/hierarchy_by_hand.cc \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/transport/buffer_pool.cc src/transport/buffer_pool.h \
   src/transport/carrier.cc src/transport/carrier.h \
   src/transport/message.cc src/transport/message.h \

@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t longest_name = 255;
 constexpr std::size_t most_digits = 18; ///< of a number that fits into 64 bits
 
-Error refusal(std::string message) { return Error{ErrorKind::argument, std::move(message)}; }
-
 bool is_digits(std::string_view text) {
   return !text.empty() && text.size() <= most_digits && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -26,7 +24,7 @@ bool is_digits(std::string_view text) {
 /// Characters of all names of one item: a line of some letters must not fill the memory.
 constexpr std::size_t most_letters = std::size_t{8} << 20;
 
-Error too_many(std::size_t most) { return refusal(fmt::format("there are more than {} hosts", most)); }
+Error too_many(std::size_t most) { return argument_error(fmt::format("there are more than {} hosts", most)); }
 
 /// What stands between brackets: "1-4,7" or "08-10".
 Result<std::vector<std::string>> choices_of(std::string_view inside, std::size_t most) {
@@ -36,7 +34,7 @@ Result<std::vector<std::string>> choices_of(std::string_view inside, std::size_t
     const std::string_view first = part.substr(0, dash);
     const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
     if (!is_digits(first) || !is_digits(last) || *parse_number(first) > *parse_number(last))
-      return refusal(
+      return argument_error(
           fmt::format("'{}' in brackets is no number or ascending range (such as 7 or 1-4)", printable(part)));
     const std::uint64_t begin = *parse_number(first), end = *parse_number(last);
     if (end - begin >= most - choices.size()) return too_many(most_hosts);
@@ -57,7 +55,7 @@ Result<std::vector<std::string>> names_of(std::string_view item, std::size_t mos
     if (open == 0) {
       const std::size_t close = rest.find(']');
       if (close == std::string_view::npos)
-        return refusal(fmt::format("'{}' has a bracket that is not closed", printable(item)));
+        return argument_error(fmt::format("'{}' has a bracket that is not closed", printable(item)));
       auto inside = choices_of(rest.substr(1, close - 1), most / names.size());
       if (!inside) return inside.error();
       choices = std::move(*inside);
@@ -66,9 +64,9 @@ Result<std::vector<std::string>> names_of(std::string_view item, std::size_t mos
     length += std::max_element(choices.begin(), choices.end(), [](const std::string& one, const std::string& other) {
                 return one.size() < other.size();
               })->size();
-    if (length > longest_name) return refusal(fmt::format("'{}' is too long for a host name", printable(item)));
+    if (length > longest_name) return argument_error(fmt::format("'{}' is too long for a host name", printable(item)));
     if (names.size() * choices.size() * length > most_letters)
-      return refusal(
+      return argument_error(
           fmt::format("'{}' stands for names of more than {} letters in all", printable(item), most_letters));
     std::vector<std::string> longer;
     longer.reserve(names.size() * choices.size());
@@ -79,8 +77,8 @@ Result<std::vector<std::string>> names_of(std::string_view item, std::size_t mos
   }
   for (const std::string& name : names)
     if (!is_host_name(name))
-      return refusal(fmt::format("'{}' is no host name (letters, digits, '-', '_' and '.', and ranges in brackets)",
-                                 printable(name)));
+      return argument_error(fmt::format(
+          "'{}' is no host name (letters, digits, '-', '_' and '.', and ranges in brackets)", printable(name)));
   return names;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/tune/choice.cc src/tune/choice.h \
   src/tune/host_list.cc src/tune/host_list.h \
   src/tune/link_numbers.cc src/tune/link_numbers.h \

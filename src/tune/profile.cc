@@ -14,8 +14,6 @@
 namespace strata::tune {
 namespace {
 
-Error refusal(std::string message) { return Error{ErrorKind::argument, std::move(message)}; }
-
 /// "n[7-9],m1 and 40 more".
 std::string listed(const std::set<std::string>& hosts) {
   constexpr std::size_t most = 8;
@@ -45,8 +43,8 @@ std::vector<std::int64_t> group_of_rank(const HostLevel& level, std::span<const 
 Status check_nesting(const topo::Level& inner, const topo::Level& level) {
   const std::int32_t group = topo::first_divided(inner, level);
   if (group < 0) return ok();
-  return refusal(fmt::format("the profile divides ranks {}, which are one {}, among several groups of level {}",
-                             number_list(topo::ranks_of(inner, group)), inner.name, level.name));
+  return argument_error(fmt::format("the profile divides ranks {}, which are one {}, among several groups of level {}",
+                                    number_list(topo::ranks_of(inner, group)), inner.name, level.name));
 }
 
 /// What joins the groups of a level.
@@ -62,7 +60,8 @@ Status check(const Profile& profile) {
   const auto again = profile_from(to_text(profile), "profile");
   if (!again) return again.error();
   if (!(*again == profile))
-    return refusal("profile: its hosts, or those of a group, are not sorted, or its levels not from the inside out");
+    return argument_error(
+        "profile: its hosts, or those of a group, are not sorted, or its levels not from the inside out");
   return ok();
 }
 
@@ -85,13 +84,13 @@ Profile narrowed_to(const Profile& profile, std::span<const std::string> hosts) 
 Result<topo::Hierarchy> hierarchy_with(const Profile& profile, std::span<const topo::RankFacts> facts,
                                        std::span<const std::string> host_of_rank) {
   if (facts.size() != host_of_rank.size())
-    return refusal(fmt::format("{} ranks have facts, and {} a host", facts.size(), host_of_rank.size()));
+    return argument_error(fmt::format("{} ranks have facts, and {} a host", facts.size(), host_of_rank.size()));
   const std::set<std::string> hosts(host_of_rank.begin(), host_of_rank.end());
   std::set<std::string> lacking;
   for (const std::string& host : hosts)
     if (!std::binary_search(profile.hosts.begin(), profile.hosts.end(), host)) lacking.insert(host);
   if (!lacking.empty())
-    return refusal(
+    return argument_error(
         fmt::format("the profile lacks {} of the {} hosts: {}", lacking.size(), hosts.size(), listed(lacking)));
 
   std::vector<std::int64_t> memory_groups;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/verify/expressions.cc src/verify/expressions.h \
   src/verify/form.cc src/verify/form.h \
   src/verify/intervals.cc src/verify/intervals.h \

@@ -57,7 +57,7 @@ int rounds_of(const std::vector<Program>& programs) {
 }
 
 template <typename Body>
-void for_each_form(Body body) {
+void for_each_form_of_members(Body body) {
   for (const Algorithm& algorithm : registry()) {
     const std::pair<const char*, Form> forms[] = {{"reduce_scatter", algorithm.reduce_scatter},
                                                   {"all_gather", algorithm.all_gather},
@@ -73,7 +73,7 @@ void for_each_form(Body body) {
 }
 
 TEST(FlatAlgorithmCosts, AreTheCountsOfTheBusiestMember) {
-  for_each_form([](const Algorithm&, const Form& form, int members) {
+  for_each_form_of_members([](const Algorithm&, const Form& form, int members) {
     const Stage stage = divisible_stage(members);
     const Cost told = form.cost(members);
     const Cost counted = busiest(programs_of(form, members, stage), stage);
@@ -87,7 +87,7 @@ TEST(FlatAlgorithmCosts, AreTheCountsOfTheBusiestMember) {
 }
 
 TEST(FlatAlgorithmCosts, TellTheLongestChainOfMessages) {
-  for_each_form([](const Algorithm& algorithm, const Form& form, int members) {
+  for_each_form_of_members([](const Algorithm& algorithm, const Form& form, int members) {
     if (members > 20 && members % 16 > 1 && members != 63) return;
     // Where the members are no power of two, no single chain may have all that there is: with few pairs, both the
     // folding and all rounds; of rounds in which members give away unequal shares, one less each way. The last round

@@ -63,7 +63,7 @@ struct FormToProve {
 };
 
 template <typename Body>
-void for_each_form(Body body) {
+void for_each_form_to_prove(Body body) {
   for (const Algorithm& algorithm : registry()) {
     // A reduce is a reduce-scatter after which one member owns all, a broadcast an all-gather before which one does.
     const FormToProve forms[] = {{algorithm.reduce_scatter, Kind::reduce_scatter, Owners::everybody},
@@ -85,21 +85,21 @@ void expect_proof(const Algorithm& algorithm, const FormToProve& form, int membe
 }
 
 TEST(FlatAlgorithms, AreProvedForOneToSixtyFourMembers) {
-  for_each_form([](const Algorithm& algorithm, const FormToProve& form) {
+  for_each_form_to_prove([](const Algorithm& algorithm, const FormToProve& form) {
     for (int members = 1; members <= 64; ++members)
       expect_proof(algorithm, form, members, Order::forwards, Before::input);
   });
 }
 
 TEST(FlatAlgorithms, AreProvedForRanksBackwards) {
-  for_each_form([](const Algorithm& algorithm, const FormToProve& form) {
+  for_each_form_to_prove([](const Algorithm& algorithm, const FormToProve& form) {
     for (int members : {1, 2, 3, 6, 7, 8, 13, 24})
       expect_proof(algorithm, form, members, Order::backwards, Before::input);
   });
 }
 
 TEST(FlatAlgorithms, AreProvedForContributionsThatAnInnerLevelLeftInOutput) {
-  for_each_form([](const Algorithm& algorithm, const FormToProve& form) {
+  for_each_form_to_prove([](const Algorithm& algorithm, const FormToProve& form) {
     for (int members = 1; members <= 33; ++members)
       expect_proof(algorithm, form, members, Order::forwards, Before::output);
   });

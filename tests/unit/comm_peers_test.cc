@@ -17,7 +17,7 @@ struct Seen {
 };
 
 template <typename Driver = SharingDriver>
-Seen run(const Options& options, int ranks, const std::vector<DeviceCall>& calls, const char* faults = "") {
+Seen seen_by(const Options& options, int ranks, const std::vector<DeviceCall>& calls, const char* faults = "") {
   ThreadJob job(ranks, options);
   DeviceJob device;
   device.accelerator->faults = *device::parse_faults(faults);
@@ -52,7 +52,7 @@ std::vector<DeviceCall> shown(std::vector<DeviceCall> calls) {
 
 TEST(PeerCalls, AreRightForAnyMixtureOfMemoryKinds) {
   for (const int ranks : {2, 3, 4, 5, 6}) {
-    const Seen seen = run(with_algorithm("direct"), ranks, shown(mixtures({1, 7, 1000, 30011, 200003})));
+    const Seen seen = seen_by(with_algorithm("direct"), ranks, shown(mixtures({1, 7, 1000, 30011, 200003})));
     EXPECT_EQ(seen.faults, "") << ranks;
     EXPECT_GT(seen.rows.at("peer").calls, 0u) << ranks;
     EXPECT_FALSE(seen.rows.contains("staged")) << ranks;
@@ -62,7 +62,7 @@ TEST(PeerCalls, AreRightForAnyMixtureOfMemoryKinds) {
 TEST(PeerCalls, AreRightInSlicesOfEveryAlgorithm) {
   for (const char* algorithm : {"direct", "ring", "recursive_halving", "binomial", "direct.exchange"})
     for (const int ranks : {2, 3, 5}) {
-      const Seen seen = run(with_algorithm(algorithm, 4096, 4), ranks, shown(mixtures({5, 3000, 50001})));
+      const Seen seen = seen_by(with_algorithm(algorithm, 4096, 4), ranks, shown(mixtures({5, 3000, 50001})));
       EXPECT_EQ(seen.faults, "") << algorithm << ' ' << ranks;
       EXPECT_GT(seen.rows.at("peer").bytes, 0u) << algorithm << ' ' << ranks;
     }
@@ -76,14 +76,14 @@ TEST(PeerCalls, AreRightForAllTypesAndOperations) {
       calls.back().all_on_device = all;
     }
   });
-  const Seen seen = run(with_algorithm("direct"), 3, calls);
+  const Seen seen = seen_by(with_algorithm("direct"), 3, calls);
   EXPECT_EQ(seen.faults, "");
   EXPECT_GT(seen.rows.at("peer").calls, 0u);
   EXPECT_FALSE(seen.rows.contains("staged"));
 }
 
 TEST(PeerCalls, AreRightWhenSomeAlgorithmsStageAndOthersDoNot) {
-  const Seen seen = run(ThreadJob::options_for_tests(), 3, mixtures({1, 1000, 200003}));
+  const Seen seen = seen_by(ThreadJob::options_for_tests(), 3, mixtures({1, 1000, 200003}));
   EXPECT_EQ(seen.faults, "");
 }
 
@@ -91,7 +91,7 @@ TEST(PeerCalls, PutEveryPayloadIntoASlotOnce) {
   constexpr unsigned calls = 5, ranks = 4;
   constexpr std::int64_t count = 40000;
   const std::vector<DeviceCall> all(calls, on_device(count, Place::same));
-  const Seen seen = run(with_algorithm("direct", 65536), ranks, all);
+  const Seen seen = seen_by(with_algorithm("direct", 65536), ranks, all);
   EXPECT_EQ(seen.faults, "");
   EXPECT_EQ(seen.rows.at("peer").calls, calls * ranks);
   // Reduce-scatter: 3/4 of the vector from each rank; all-gather: 1/4, once for all readers.
@@ -102,14 +102,14 @@ TEST(PeerCalls, PutEveryPayloadIntoASlotOnce) {
 TEST(PeerCalls, ReachOtherDevicesOfTheMachine) {
   std::vector<DeviceCall> calls = shown(mixtures({7, 50000}));
   calls.push_back(on_device(50000, Place::apart)); // input on the first device, output on the second
-  const Seen seen = run(with_algorithm("direct"), 2, calls, "devices=2");
+  const Seen seen = seen_by(with_algorithm("direct"), 2, calls, "devices=2");
   EXPECT_EQ(seen.faults, "");
   EXPECT_GT(seen.rows.at("peer").calls, 0u);
 }
 
 TEST(PeerCalls, AreStagedWhereSlotsCannotBeHad) {
   for (const char* faults : {"fail-allocation", "deny-ipc"}) {
-    const Seen seen = run(with_algorithm("direct"), 3, mixtures({5, 50000}), faults);
+    const Seen seen = seen_by(with_algorithm("direct"), 3, mixtures({5, 50000}), faults);
     EXPECT_EQ(seen.faults, "") << faults;
     EXPECT_FALSE(seen.rows.contains("peer")) << faults;
     EXPECT_GT(seen.rows.at("staged").calls, 0u) << faults;
@@ -129,7 +129,7 @@ TEST(PeerCalls, TakeNothingOfADeviceThatTheRankHasNoBufferOn) {
 TEST(PeerCalls, AreStagedWhenTheyAreSwitchedOff) {
   Options options = with_algorithm("direct");
   options.device_peer = DevicePeer::off;
-  const Seen seen = run(options, 3, {on_device(50000, Place::same)});
+  const Seen seen = seen_by(options, 3, {on_device(50000, Place::same)});
   EXPECT_EQ(seen.faults, "");
   EXPECT_FALSE(seen.rows.contains("peer"));
   EXPECT_EQ(seen.rows.at("staged").calls, 3u);
@@ -138,7 +138,7 @@ TEST(PeerCalls, AreStagedWhenTheyAreSwitchedOff) {
 TEST(PeerCalls, AreStagedBeyondTheBoundOfDeviceMemory) {
   Options options = with_algorithm("direct", 262144, 8);
   options.device_memory = std::uint64_t{1} << 20;
-  const Seen seen = run(options, 2, {on_device(500000, Place::same)});
+  const Seen seen = seen_by(options, 2, {on_device(500000, Place::same)});
   EXPECT_EQ(seen.faults, "");
   EXPECT_FALSE(seen.rows.contains("peer"));
 }
@@ -157,7 +157,7 @@ struct HalfBlindDriver : SharingDriver {
 TEST(PeerCalls, AreRightWhenOnlySomeRanksCanMapTheOthersMemory) {
   for (const char* algorithm : {"direct", "ring", "binomial"}) {
     HalfBlindDriver::next = 0;
-    const Seen seen = run<HalfBlindDriver>(with_algorithm(algorithm, 16384, 3), 4, shown(mixtures({5, 50000})));
+    const Seen seen = seen_by<HalfBlindDriver>(with_algorithm(algorithm, 16384, 3), 4, shown(mixtures({5, 50000})));
     EXPECT_EQ(seen.faults, "") << algorithm;
   }
 }
@@ -198,7 +198,7 @@ TEST(PeerCalls, AllocateNothingOnTheDeviceWhenTheyAreRepeated) {
 TEST(PeerCalls, EndWhenTheDeviceIsLost) {
   Options options = with_algorithm("direct", 32768);
   options.hang_seconds = 0;
-  const Seen seen = run(options, 2, std::vector<DeviceCall>(2, on_device(60000, Place::same)), "lost-after=3");
+  const Seen seen = seen_by(options, 2, std::vector<DeviceCall>(2, on_device(60000, Place::same)), "lost-after=3");
   EXPECT_NE(seen.faults.find("cannot copy a buffer from or to device memory in call 1 "), std::string::npos)
       << seen.faults;
 }
@@ -236,7 +236,7 @@ struct ImpatientSharingDriver : SharingDriver {
 };
 
 TEST(PeerCalls, AreSeenToBeWrongWhenNobodyWaitsForTheQueue) {
-  const Seen seen = run<ImpatientSharingDriver>(with_algorithm("direct"), 2, {on_device(50000, Place::same)});
+  const Seen seen = seen_by<ImpatientSharingDriver>(with_algorithm("direct"), 2, {on_device(50000, Place::same)});
   EXPECT_NE(seen.faults, "");
   EXPECT_EQ(seen.rows.at("peer").calls, 2u);
 }

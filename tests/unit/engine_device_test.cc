@@ -151,7 +151,7 @@ TEST(DevicePlan, RunsEveryAlgorithmOfOneLevelForTwoToSixRanks) {
 }
 
 TEST(DevicePlan, GoesThroughTheHostForAReaderThatHasMappedNothing) {
-  for (const std::size_t blind : {0, 1, 3}) {
+  for (const std::size_t blind : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
     DeviceWorld::blind_ = blind;
     const Machine machine = factors({4});
     for (const char* composition : {"direct", "ring", "binomial.leader"}) {

@@ -23,7 +23,7 @@ void expect_right(const Setting& setting, const std::vector<std::vector<Job>>& l
     ASSERT_EQ(world.run(jobs), "") << jobs.front().count << " elements";
 }
 
-Setting setting_of(const Machine& machine, const char* composition) {
+Setting setting_by_node(const Machine& machine, const char* composition) {
   Setting setting;
   setting.hierarchy = hierarchy(machine, by_node(machine));
   setting.composition = *hier::composition_from(composition, setting.hierarchy);
@@ -32,7 +32,7 @@ Setting setting_of(const Machine& machine, const char* composition) {
 
 TEST(Plan, ReducesAllTypesAndOperationsInPlaceAndNot) {
   for (Carriage carriage : {Carriage::memory, Carriage::both}) {
-    Setting setting = setting_of(nodes({1, 3}), "direct+ring");
+    Setting setting = setting_by_node(nodes({1, 3}), "direct+ring");
     setting.carriage = carriage;
     std::vector<std::vector<Job>> lists;
     vectors::for_each_kind([&](Element element, Operation operation) {
@@ -91,7 +91,7 @@ TEST(Plan, CutsLongVectorsIntoSlicesOfAnySize) {
   for (const char* composition : {"direct+direct", "ring+recursive_halving.exchange", "direct.leader+ring"})
     for (std::size_t slice : {4096u, 5000u, 65536u, 1u << 18})
       for (std::uint32_t window : {1u, 2u, 5u, 11u}) {
-        Setting setting = setting_of(factors({2, 2}), composition);
+        Setting setting = setting_by_node(factors({2, 2}), composition);
         setting.slice_bytes = slice;
         setting.window = window;
         setting.carriage = carriages[window % 3];
@@ -101,7 +101,7 @@ TEST(Plan, CutsLongVectorsIntoSlicesOfAnySize) {
 
 TEST(Plan, RunsSlicesOfSingleElements) {
   for (Carriage carriage : carriages) {
-    Setting setting = setting_of(factors({2, 2}), "direct+ring");
+    Setting setting = setting_by_node(factors({2, 2}), "direct+ring");
     setting.carriage = carriage;
     setting.slice_bytes = 8;
     expect_right(setting, {{{Element::float64, Operation::sum, 33}}, {{Element::int8, Operation::sum, 33}}},
@@ -121,7 +121,7 @@ TEST(Plan, RunsManyCallsOfMixedSizesAndTypesInARow) {
         {{element, operation, static_cast<std::int64_t>(random() % 3000), place, static_cast<unsigned>(i)}});
   }
   for (Carriage carriage : carriages) {
-    Setting setting = setting_of(nodes({2, 1, 2}), "direct+ring");
+    Setting setting = setting_by_node(nodes({2, 1, 2}), "direct+ring");
     setting.carriage = carriage;
     expect_right(setting, lists, seed);
   }
@@ -132,7 +132,7 @@ TEST(Plan, RunsSeveralRequestsInFlight) {
     for (std::uint32_t window : {1u, 2u, 3u, 8u}) {
       const unsigned seed = new_seed();
       std::mt19937 random(seed);
-      Setting setting = setting_of(nodes({2, 1, 2}), "direct+direct");
+      Setting setting = setting_by_node(nodes({2, 1, 2}), "direct+direct");
       setting.carriage = carriage;
       setting.window = window;
       std::vector<std::vector<Job>> lists(6);
@@ -146,7 +146,7 @@ TEST(Plan, RunsSeveralRequestsInFlight) {
 }
 
 TEST(Plan, CompletesARequestOfNoElementsAtOnce) {
-  World world(setting_of(factors({2, 2}), "direct+ring"), new_seed());
+  World world(setting_by_node(factors({2, 2}), "direct+ring"), new_seed());
   ASSERT_EQ(world.run({{Element::float32, Operation::sum, 0}, {Element::float32, Operation::sum, 0}}), "");
   EXPECT_FALSE(world.plan(0).busy());
   ASSERT_EQ(world.run({{Element::float32, Operation::sum, 0}, {Element::float32, Operation::sum, 900}}), "");
@@ -164,7 +164,7 @@ TEST(Plan, StreamsItsResultsWhenTheRequestSaysSo) {
   };
   for (bool streams : {false, true}) {
     streamed = 0;
-    World world(setting_of(factors({2}), "direct.exchange"), new_seed());
+    World world(setting_by_node(factors({2}), "direct.exchange"), new_seed());
     std::vector<float> memory(200, 1.0f);
     std::deque<Request> requests(2);
     for (std::size_t rank = 0; rank < 2; ++rank) {

@@ -18,7 +18,7 @@
 namespace strata::kernel {
 namespace {
 
-constexpr std::uint32_t seed = 20260607;
+constexpr std::uint32_t launch_seed = 20260607;
 constexpr std::size_t guards = 64; ///< bytes before and behind an output
 constexpr std::byte guard{0xa5};
 
@@ -76,7 +76,7 @@ std::string text_of(const Kernel& kernel, const Launch& launch) {
   return std::string(name_of(kernel.operation)) + " of " + std::to_string(launch.inputs) + " vectors of " +
          std::to_string(launch.count) + " " + std::string(name_of(kernel.element)) + " by " +
          std::to_string(launch.threads) + " threads" + (launch.alike ? ", alike" : ", not alike") +
-         (launch.in_place ? ", in place" : "") + ", seed " + std::to_string(seed);
+         (launch.in_place ? ", in place" : "") + ", seed " + std::to_string(launch_seed);
 }
 
 testing::AssertionResult agrees(const Kernel& kernel, const Launch& launch, std::mt19937_64& random) {
@@ -111,7 +111,7 @@ testing::AssertionResult agrees(const Kernel& kernel, const Launch& launch, std:
 }
 
 TEST(CudaKernels, ReduceToTheBitsOfThePlainLoops) {
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(launch_seed);
   for (const Kernel& kernel : all_kernels())
     for (const Sample sample : samples)
       for (const bool alike : {true, false})
@@ -120,7 +120,7 @@ TEST(CudaKernels, ReduceToTheBitsOfThePlainLoops) {
 }
 
 TEST(CudaKernels, CoverEveryCountOfElementsWithAnyNumberOfThreads) {
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(launch_seed);
   for (const Kernel& kernel : all_kernels()) {
     if (kernel.operation != Operation::maximum) continue; // which thread does what is the same for all operations
     for (std::size_t count = 0; count < 200; ++count)
@@ -131,7 +131,7 @@ TEST(CudaKernels, CoverEveryCountOfElementsWithAnyNumberOfThreads) {
 }
 
 TEST(CudaKernels, ReduceIntoOneOfTheirOperands) {
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(launch_seed);
   for (const Kernel& kernel : all_kernels())
     for (const bool alike : {true, false})
       ASSERT_TRUE(agrees(kernel, {777, 3, 32, alike, true, Sample::rare_specials}, random));

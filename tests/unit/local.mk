@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 dist_check_SCRIPTS += tests/unit/unit_test
 # What threads share, and what all tests need: all that there is to test with ThreadSanitizer.
-unit_tests_SOURCES += \
-  tests/unit/allocations.cc \
-  tests/unit/allocations.h \
+joinable_tests += \
   tests/unit/comm_context_facts_test.cc \
   tests/unit/comm_context_life_test.cc \
   tests/unit/comm_context_links_test.cc \
@@ -11,13 +9,21 @@ unit_tests_SOURCES += \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \
   tests/unit/comm_peers_test.cc \
+  tests/unit/engine_counts_test.cc \
+  tests/unit/engine_plan_test.cc \
+  tests/unit/engine_scratch_test.cc \
+  tests/unit/shm_channel_test.cc \
+  tests/unit/shm_model_test.cc \
+  tests/unit/trace_timeline_test.cc \
+  tests/unit/transport_message_test.cc \
+  tests/unit/tune_trial_test.cc
+unit_tests_SOURCES += \
+  tests/unit/allocations.cc \
+  tests/unit/allocations.h \
   tests/unit/context_calls.h \
   tests/unit/delaying_transport.h \
   tests/unit/device_calls.h \
   tests/unit/edited_text.h \
-  tests/unit/engine_counts_test.cc \
-  tests/unit/engine_plan_test.cc \
-  tests/unit/engine_scratch_test.cc \
   tests/unit/hierarchies.h \
   tests/unit/interpreter.h \
   tests/unit/main.cc \
@@ -30,19 +36,14 @@ unit_tests_SOURCES += \
   tests/unit/programs.h \
   tests/unit/samples.h \
   tests/unit/sharing_driver.h \
-  tests/unit/shm_channel_test.cc \
-  tests/unit/shm_model_test.cc \
   tests/unit/sim_machines.h \
   tests/unit/situations.h \
   tests/unit/thread_bootstrap.h \
-  tests/unit/trace_timeline_test.cc \
-  tests/unit/transport_message_test.cc \
-  tests/unit/tune_trial_test.cc \
   tests/unit/vectors.h \
   tests/unit/verify_mutations.h \
   tests/unit/verify_shapes.h
 if !SANITIZED_THREADS
-unit_tests_SOURCES += \
+joinable_tests += \
   tests/unit/base_host_test.cc \
   tests/unit/base_module_test.cc \
   tests/unit/base_options_test.cc \
@@ -89,29 +90,29 @@ unit_tests_SOURCES += \
   tests/unit/verify_races_test.cc \
   tests/unit/verify_results_test.cc
 if HAVE_UCX
-unit_tests_SOURCES += tests/unit/transport_ucx_test.cc
+joinable_tests += tests/unit/transport_ucx_test.cc
 endif
 if HAVE_HWLOC
-unit_tests_SOURCES += tests/unit/topo_hwloc_test.cc
+joinable_tests += tests/unit/topo_hwloc_test.cc
 endif
 if HAVE_PUGIXML
-unit_tests_SOURCES += tests/unit/topo_drawing_test.cc
+joinable_tests += tests/unit/topo_drawing_test.cc
 endif
 if HAVE_HIGHWAY
-unit_tests_SOURCES += tests/unit/kernel_reduce_test.cc
+joinable_tests += tests/unit/kernel_reduce_test.cc
 endif
 if HAVE_CLI11
 if HAVE_JSON
-unit_tests_SOURCES += tests/unit/tools_sim_profile_test.cc tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
+joinable_tests += tests/unit/tools_sim_profile_test.cc tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
 if HAVE_PUGIXML
-unit_tests_SOURCES += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
+joinable_tests += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
 endif
 endif
 endif
 endif
 if HAVE_CUDA
-unit_tests_SOURCES += \
-  tests/unit/cuda_driver_test.h \
+unit_tests_SOURCES += tests/unit/cuda_driver_test.h
+joinable_tests += \
   tests/unit/device_cuda_memory_test.cc \
   tests/unit/device_cuda_test.cc
 check_PROGRAMS += tests/unit/libcuda.so.1 tests/unit/old/libcuda.so.1

@@ -32,7 +32,7 @@ using Shapes = std::vector<std::string>;
 
 std::string reason(const Status& status) { return status ? "" : status.error().message; }
 
-Facts nodes(const std::vector<std::int32_t>& memory_groups) {
+Facts nodes_of_ranks(const std::vector<std::int32_t>& memory_groups) {
   Facts facts;
   for (const std::int32_t group : memory_groups)
     facts.push_back({.memory_group = group});
@@ -40,26 +40,26 @@ Facts nodes(const std::vector<std::int32_t>& memory_groups) {
 }
 
 TEST(HierarchyFromFacts, OneRankHasNoLevel) {
-  const auto hierarchy = hierarchy_from(nodes({7}));
+  const auto hierarchy = hierarchy_from(nodes_of_ranks({7}));
   EXPECT_EQ(hierarchy.ranks, 1);
   EXPECT_TRUE(hierarchy.levels.empty());
   EXPECT_TRUE(check(hierarchy));
 }
 
 TEST(HierarchyFromFacts, RanksOfOneNodeFormANode) {
-  const auto hierarchy = hierarchy_from(nodes({3, 3, 3}));
+  const auto hierarchy = hierarchy_from(nodes_of_ranks({3, 3, 3}));
   EXPECT_EQ(shapes(hierarchy), Shapes{"node:000"});
   EXPECT_EQ(hierarchy.levels[0].link, LinkKind::shared_memory);
 }
 
 TEST(HierarchyFromFacts, NodesOfOneRankFormACluster) {
-  const auto hierarchy = hierarchy_from(nodes({5, 2, 9}));
+  const auto hierarchy = hierarchy_from(nodes_of_ranks({5, 2, 9}));
   EXPECT_EQ(shapes(hierarchy), Shapes{"cluster:000"});
   EXPECT_EQ(hierarchy.levels[0].link, LinkKind::network);
 }
 
 TEST(HierarchyFromFacts, GroupsAreNumberedByLowestRankWhateverTheMapping) {
-  const auto hierarchy = hierarchy_from(nodes({9, 4, 9, 4, 7}));
+  const auto hierarchy = hierarchy_from(nodes_of_ranks({9, 4, 9, 4, 7}));
   EXPECT_EQ(shapes(hierarchy), (Shapes{"node:01012", "cluster:00000"}));
 }
 
@@ -90,7 +90,7 @@ TEST(HierarchyFromFacts, ANodeWithOneCacheIsANodeWhoseLinkIsTheCache) {
 }
 
 TEST(HierarchyFromFacts, EqualNumbersOnDifferentNodesAreDifferentObjects) {
-  Facts facts = nodes({0, 0, 1, 1});
+  Facts facts = nodes_of_ranks({0, 0, 1, 1});
   for (RankFacts& fact : facts)
     fact.cache = 0;
   EXPECT_EQ(shapes(hierarchy_from(facts)), (Shapes{"node:0011", "cluster:0000"}));
@@ -183,26 +183,26 @@ TEST(HierarchyWithRacks, TakesNodesOfOneRank) {
 }
 
 TEST(HierarchyByHand, FactorsCutTheRanksInOrder) {
-  const auto hierarchy = hierarchy_by_hand(" 2x3x2 ", nodes(std::vector<std::int32_t>(12, 0)));
+  const auto hierarchy = hierarchy_by_hand(" 2x3x2 ", nodes_of_ranks(std::vector<std::int32_t>(12, 0)));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
   EXPECT_EQ(shapes(*hierarchy), (Shapes{"level0:001122334455", "level1:000000111111", "level2:000000000000"}));
   EXPECT_EQ(hierarchy->levels[2].link, LinkKind::shared_memory);
 }
 
 TEST(HierarchyByHand, AFactorOneAddsNoLevel) {
-  const auto hierarchy = hierarchy_by_hand("1x2x1x2", nodes({0, 0, 0, 0}));
+  const auto hierarchy = hierarchy_by_hand("1x2x1x2", nodes_of_ranks({0, 0, 0, 0}));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
   EXPECT_EQ(shapes(*hierarchy), (Shapes{"level0:0011", "level1:0000"}));
 }
 
 TEST(HierarchyByHand, OneRankTakesTheFactorOne) {
-  const auto hierarchy = hierarchy_by_hand("1", nodes({0}));
+  const auto hierarchy = hierarchy_by_hand("1", nodes_of_ranks({0}));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
   EXPECT_TRUE(hierarchy->levels.empty());
 }
 
 TEST(HierarchyByHand, GroupsAreTakenAsWrittenAndTheOutermostIsImplied) {
-  const auto hierarchy = hierarchy_by_hand("4 | 0,1|2 - 3,5 / 0-1,4|5,3,2", nodes({0, 0, 1, 1, 0, 1}));
+  const auto hierarchy = hierarchy_by_hand("4 | 0,1|2 - 3,5 / 0-1,4|5,3,2", nodes_of_ranks({0, 0, 1, 1, 0, 1}));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
   EXPECT_EQ(shapes(*hierarchy), (Shapes{"level0:001121", "level1:001101", "level2:000000"}));
   EXPECT_EQ(hierarchy->levels[0].link, LinkKind::shared_memory);
@@ -212,13 +212,13 @@ TEST(HierarchyByHand, GroupsAreTakenAsWrittenAndTheOutermostIsImplied) {
 }
 
 TEST(HierarchyByHand, AWrittenOutermostLevelIsNotRepeated) {
-  const auto hierarchy = hierarchy_by_hand("0,1|2,3/0-3", nodes({0, 0, 0, 0}));
+  const auto hierarchy = hierarchy_by_hand("0,1|2,3/0-3", nodes_of_ranks({0, 0, 0, 0}));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
   EXPECT_EQ(hierarchy->levels.size(), 2u);
 }
 
 TEST(HierarchyByHand, GroupsThatCrossNodesAreJoinedByTheNetwork) {
-  const auto hierarchy = hierarchy_by_hand("2x2", nodes({0, 1, 0, 1}));
+  const auto hierarchy = hierarchy_by_hand("2x2", nodes_of_ranks({0, 1, 0, 1}));
   ASSERT_TRUE(hierarchy) << hierarchy.error().message;
   EXPECT_EQ(hierarchy->levels[0].link, LinkKind::network);
 }
@@ -249,7 +249,7 @@ TEST(HierarchyByHand, RefusalsNameTheOffendingPart) {
       {std::string(40, '/'), "41 levels are given, 32 at most are allowed"},
   };
   for (const auto& [text, message] : refused) {
-    const auto hierarchy = hierarchy_by_hand(text, nodes({0, 0, 0, 0, 0, 0}));
+    const auto hierarchy = hierarchy_by_hand(text, nodes_of_ranks({0, 0, 0, 0, 0, 0}));
     ASSERT_FALSE(hierarchy) << text;
     EXPECT_EQ(hierarchy.error().message, message) << text;
     EXPECT_EQ(hierarchy.error().kind, ErrorKind::argument);
@@ -258,7 +258,7 @@ TEST(HierarchyByHand, RefusalsNameTheOffendingPart) {
 
 TEST(HierarchyByHand, ALongRefusalStaysOneShortLine) {
   const auto hierarchy =
-      hierarchy_by_hand(std::string(100000, '\n') + "2x" + std::string(100000, '\t') + "\033y", nodes({0, 0}));
+      hierarchy_by_hand(std::string(100000, '\n') + "2x" + std::string(100000, '\t') + "\033y", nodes_of_ranks({0, 0}));
   ASSERT_FALSE(hierarchy);
   EXPECT_LT(hierarchy.error().message.size(), 400u);
   EXPECT_EQ(hierarchy.error().message.find_first_of("\n\t\033"), std::string::npos);
@@ -314,7 +314,7 @@ TEST(HierarchyByHand, EveryChainOfRandomGroupsIsTakenBack) {
   }
 }
 
-Hierarchy proper() { return hierarchy_from(nodes({0, 0, 1, 1})); }
+Hierarchy proper() { return hierarchy_from(nodes_of_ranks({0, 0, 1, 1})); }
 
 TEST(HierarchyCheck, NamesEveryBrokenInvariant) {
   std::map<std::string, Hierarchy> broken;
@@ -343,7 +343,7 @@ TEST(HierarchyCheck, NamesEveryBrokenInvariant) {
 }
 
 TEST(HierarchyText, IndentsGroupsAndShowsACommonLabelOnce) {
-  Facts facts = nodes({0, 0, 0, 0, 1, 1, 2});
+  Facts facts = nodes_of_ranks({0, 0, 0, 0, 1, 1, 2});
   for (std::size_t rank = 0; rank < 4; ++rank)
     facts[rank].cache = static_cast<std::int32_t>(rank / 2);
   const std::vector<std::string> hosts{"a", "a", "a", "a", "b", "b", "c"};
@@ -357,14 +357,14 @@ TEST(HierarchyText, IndentsGroupsAndShowsACommonLabelOnce) {
 
 TEST(HierarchyText, ListsRanksWhoseLabelsDiffer) {
   const std::vector<std::string> cores{"core 0", "core 1"};
-  EXPECT_EQ(to_text(hierarchy_from(nodes({0, 0})), cores), "node (shared memory): ranks 0,1\n"
-                                                           "  rank 0 [core 0]\n"
-                                                           "  rank 1 [core 1]\n");
+  EXPECT_EQ(to_text(hierarchy_from(nodes_of_ranks({0, 0})), cores), "node (shared memory): ranks 0,1\n"
+                                                                    "  rank 0 [core 0]\n"
+                                                                    "  rank 1 [core 1]\n");
 }
 
 TEST(HierarchyText, WorksWithoutLabelsAndForOneRank) {
-  EXPECT_EQ(to_text(hierarchy_from(nodes({0, 0, 0})), {}), "node (shared memory): ranks 0-2\n");
-  EXPECT_EQ(to_text(hierarchy_from(nodes({0})), {}), "rank 0\n");
+  EXPECT_EQ(to_text(hierarchy_from(nodes_of_ranks({0, 0, 0})), {}), "node (shared memory): ranks 0-2\n");
+  EXPECT_EQ(to_text(hierarchy_from(nodes_of_ranks({0})), {}), "rank 0\n");
 }
 
 } // namespace

@@ -17,7 +17,7 @@ const std::string four_nodes = "strata-table 1\n" // line 1
                                "above       direct,ring slice=384K\n"                                             // 7
                                "end 5\n";                                                                         // 8
 
-std::string reason(const std::string& text) { return reason_of(table_from, text, "t.txt"); }
+std::string table_reason(const std::string& text) { return reason_of(table_from, text, "t.txt"); }
 
 std::string algorithm_names() {
   std::string names;
@@ -26,8 +26,8 @@ std::string algorithm_names() {
   return names;
 }
 
-void expect_refusal(const std::string& what, const std::string& other, const std::string& message) {
-  EXPECT_EQ(reason(with(four_nodes, what, other)), message);
+void expect_table_refusal(const std::string& what, const std::string& other, const std::string& message) {
+  EXPECT_EQ(table_reason(with(four_nodes, what, other)), message);
 }
 
 TableRow row(std::uint64_t up_to, Candidate::Kind kind, const std::string& composition = "", std::uint64_t slice = 0,
@@ -89,7 +89,7 @@ TEST(TableText, OfMoreRowsThanThereAreClassesOfSizesIsRefused) {
   std::string text = "strata-table 1\nmachine\n";
   for (std::size_t row = 1; row <= most_rows + 1; ++row)
     text += "up-to " + std::to_string(row) + " native\n";
-  EXPECT_EQ(reason(text + "end 258\n"), "t.txt:259: there are more than 256 rows");
+  EXPECT_EQ(table_reason(text + "end 258\n"), "t.txt:259: there are more than 256 rows");
 }
 
 TEST(TableText, IsWrittenSoThatItIsReadBack) {
@@ -118,70 +118,76 @@ TEST(TableText, ThatSaysNothingOfTheMachineIsForAny) {
 
 TEST(TableText, CutShortIsRefused) {
   for (std::size_t length = 0; length + 2 < four_nodes.size(); ++length)
-    EXPECT_NE(reason(four_nodes.substr(0, length)), "it was taken") << length << " bytes";
-  expect_refusal("up-to 8K    board\n", "",
-                 "t.txt:7: 'end 5' does not fit: between the first line and this one, 4 say "
-                 "something (write 'end 4' if none is missing)");
+    EXPECT_NE(table_reason(four_nodes.substr(0, length)), "it was taken") << length << " bytes";
+  expect_table_refusal("up-to 8K    board\n", "",
+                       "t.txt:7: 'end 5' does not fit: between the first line and this one, 4 say "
+                       "something (write 'end 4' if none is missing)");
 }
 
 TEST(TableText, OfAnotherVersionIsRefused) {
-  expect_refusal("strata-table 1", "strata-table 7", "t.txt:1: strata-table of version '7' is not known (1 is)");
+  expect_table_refusal("strata-table 1", "strata-table 7", "t.txt:1: strata-table of version '7' is not known (1 is)");
 }
 
 TEST(TableText, WhoseSizesDoNotAscendIsRefused) {
-  expect_refusal("up-to 256K", "up-to 8192", "t.txt:5: 'up-to 8192' comes after 'up-to 8K', but sizes ascend");
-  expect_refusal("up-to 256K", "above", "t.txt:6: a row comes after 'above', which is the last");
-  expect_refusal("up-to 8K", "up-to 0", "t.txt:4: 'up-to 0' cannot be (bytes, with K, M or G, from 1 to 1048576G)");
-  expect_refusal("up-to 8K", "up-to 8Q", "t.txt:4: 'up-to 8Q' cannot be (bytes, with K, M or G, from 1 to 1048576G)");
-  expect_refusal("up-to 1M    native   # faster here", "up-to",
-                 "t.txt:6: 'up-to ' cannot be (bytes, with K, M or G, from 1 to 1048576G)");
+  expect_table_refusal("up-to 256K", "up-to 8192", "t.txt:5: 'up-to 8192' comes after 'up-to 8K', but sizes ascend");
+  expect_table_refusal("up-to 256K", "above", "t.txt:6: a row comes after 'above', which is the last");
+  expect_table_refusal("up-to 8K", "up-to 0",
+                       "t.txt:4: 'up-to 0' cannot be (bytes, with K, M or G, from 1 to 1048576G)");
+  expect_table_refusal("up-to 8K", "up-to 8Q",
+                       "t.txt:4: 'up-to 8Q' cannot be (bytes, with K, M or G, from 1 to 1048576G)");
+  expect_table_refusal("up-to 1M    native   # faster here", "up-to",
+                       "t.txt:6: 'up-to ' cannot be (bytes, with K, M or G, from 1 to 1048576G)");
 }
 
 TEST(TableText, WithAWayThatIsNoneIsRefused) {
-  expect_refusal("direct,ring", "direct+rong",
-                 "t.txt:7: level 1: no algorithm is called 'rong' (there are " + algorithm_names() +
-                     "); or native or board");
-  expect_refusal("direct,ring", "direct+",
-                 "t.txt:7: level 1: no algorithm is called '' (there are " + algorithm_names() +
-                     "); or native or board");
-  expect_refusal("direct,ring", "ring.exchange+ring",
-                 "t.txt:7: level 0: ring.exchange is for the outermost level only; or native or board");
-  expect_refusal(
+  expect_table_refusal("direct,ring", "direct+rong",
+                       "t.txt:7: level 1: no algorithm is called 'rong' (there are " + algorithm_names() +
+                           "); or native or board");
+  expect_table_refusal("direct,ring", "direct+",
+                       "t.txt:7: level 1: no algorithm is called '' (there are " + algorithm_names() +
+                           "); or native or board");
+  expect_table_refusal("direct,ring", "ring.exchange+ring",
+                       "t.txt:7: level 0: ring.exchange is for the outermost level only; or native or board");
+  expect_table_refusal(
       "    board", "",
       "t.txt:4: the way is missing (native, board, or a composition such as direct+ring slice=384K window=4)");
-  expect_refusal("native ", "native slice=64K", "t.txt:6: native takes no 'slice=64K'");
-  expect_refusal("board", "board slice=64K",
-                 "t.txt:4: up-to takes no 'slice=64K' (around, each with '=' and its value)");
+  expect_table_refusal("native ", "native slice=64K", "t.txt:6: native takes no 'slice=64K'");
+  expect_table_refusal("board", "board slice=64K",
+                       "t.txt:4: up-to takes no 'slice=64K' (around, each with '=' and its value)");
   std::string deep = "direct";
   for (int level = 0; level < 40; ++level)
     deep += "+direct";
-  expect_refusal("direct,ring", deep, "t.txt:7: there are more than 32 levels");
+  expect_table_refusal("direct,ring", deep, "t.txt:7: there are more than 32 levels");
 }
 
 TEST(TableText, WithAnAbsurdNumberIsRefused) {
-  expect_refusal("slice=384K", "slice=1K", "t.txt:7: slice=1K cannot be (4K to 64M)");
-  expect_refusal("slice=384K", "window=65", "t.txt:7: window=65 cannot be (1 to 64)");
-  expect_refusal("slice=384K", "windw=4",
-                 "t.txt:7: above takes no 'windw=4' (slice, window, racks or around, each with '=' and its value)");
-  expect_refusal("slice=384K", "racks=2", "t.txt:7: racks=2 cannot be (ignored)");
-  expect_refusal("slice=384K", "around=all", "t.txt:7: around=all cannot be (nothing, published, results or both)");
-  expect_refusal("nodes=4 ", "nodes=0 ", "t.txt:3: nodes=0 cannot be (a whole number from 1 to 2147483648)");
-  expect_refusal("nodes=4 ", "nodes=-4 ", "t.txt:3: nodes=-4 cannot be (a whole number from 1 to 2147483648)");
-  expect_refusal("mpi=openmpi-4.1", "mpi=", "t.txt:3: mpi= cannot be (letters, digits and any of -_.+, 64 at most)");
+  expect_table_refusal("slice=384K", "slice=1K", "t.txt:7: slice=1K cannot be (4K to 64M)");
+  expect_table_refusal("slice=384K", "window=65", "t.txt:7: window=65 cannot be (1 to 64)");
+  expect_table_refusal(
+      "slice=384K", "windw=4",
+      "t.txt:7: above takes no 'windw=4' (slice, window, racks or around, each with '=' and its value)");
+  expect_table_refusal("slice=384K", "racks=2", "t.txt:7: racks=2 cannot be (ignored)");
+  expect_table_refusal("slice=384K", "around=all",
+                       "t.txt:7: around=all cannot be (nothing, published, results or both)");
+  expect_table_refusal("nodes=4 ", "nodes=0 ", "t.txt:3: nodes=0 cannot be (a whole number from 1 to 2147483648)");
+  expect_table_refusal("nodes=4 ", "nodes=-4 ", "t.txt:3: nodes=-4 cannot be (a whole number from 1 to 2147483648)");
+  expect_table_refusal("mpi=openmpi-4.1",
+                       "mpi=", "t.txt:3: mpi= cannot be (letters, digits and any of -_.+, 64 at most)");
 }
 
 TEST(TableText, ThatLacksOrRepeatsWhatIsNeededIsRefused) {
-  expect_refusal("up-to 8K    board", "machine nodes=4",
-                 "t.txt:4: 'machine' comes for the second time (first in line 3)");
-  EXPECT_EQ(reason("strata-table 1\nabove ring\nend 1\n"),
+  expect_table_refusal("up-to 8K    board", "machine nodes=4",
+                       "t.txt:4: 'machine' comes for the second time (first in line 3)");
+  EXPECT_EQ(table_reason("strata-table 1\nabove ring\nend 1\n"),
             "t.txt:2: there is no 'machine' ('machine' alone: for any machine)");
-  EXPECT_EQ(reason("strata-table 1\nmachine\nend 1\n"), "t.txt:2: there is no row ('up-to BYTES WAY', or 'above WAY')");
-  expect_refusal("up-to 8K", "upto 8K", "t.txt:4: 'upto' is not known (machine, up-to, above or end)");
+  EXPECT_EQ(table_reason("strata-table 1\nmachine\nend 1\n"),
+            "t.txt:2: there is no row ('up-to BYTES WAY', or 'above WAY')");
+  expect_table_refusal("up-to 8K", "upto 8K", "t.txt:4: 'upto' is not known (machine, up-to, above or end)");
 }
 
 TEST(TableText, ThatGivesAKeyTwiceIsRefused) {
-  expect_refusal("nodes=4 ", "nodes=4 nodes=4 ", "t.txt:3: 'nodes' is given for the second time");
-  expect_refusal("slice=384K", "slice=384K slice=64K", "t.txt:7: 'slice' is given for the second time");
+  expect_table_refusal("nodes=4 ", "nodes=4 nodes=4 ", "t.txt:3: 'nodes' is given for the second time");
+  expect_table_refusal("slice=384K", "slice=384K slice=64K", "t.txt:7: 'slice' is given for the second time");
 }
 
 TEST(Table, FindsTheWayOfASize) {

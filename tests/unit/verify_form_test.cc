@@ -10,7 +10,7 @@ using sched::Program;
 using sched::Step;
 using sched::whole;
 
-constexpr sched::Tag tag{0, sched::all_reduce_phase, 0};
+constexpr sched::Tag only_tag{0, sched::all_reduce_phase, 0};
 
 /// Two ranks that publish their inputs: step 0 sends, 1 reduces into scratch 0, 2 copies to output.
 struct VerifierForm : testing::Test {
@@ -162,7 +162,7 @@ TEST_F(VerifierForm, RefusesAReceiveOfALocalPlace) {
 }
 
 TEST_F(VerifierForm, RefusesACopyOfAMessage) {
-  copy.operands = {sched::from(0, tag)};
+  copy.operands = {sched::from(0, only_tag)};
   expect_refusal(schedule, 1, 2, "a copy needs one operand, a local place");
 }
 

@@ -10,7 +10,6 @@ using sched::whole;
 
 constexpr sched::Tag first{0, sched::all_reduce_phase, 0};
 constexpr sched::Tag second{0, sched::all_reduce_phase, 1};
-constexpr sched::Range low{0, whole / 2};
 constexpr sched::Range high{whole / 2, whole};
 
 TEST(VerifierMessages, RefusesAMessageThatNobodyTakes) {

@@ -9,9 +9,6 @@ using sched::ProgramBuilder;
 using sched::scratch;
 using sched::whole;
 
-constexpr sched::Tag tag(int round) { return {0, sched::all_reduce_phase, static_cast<std::uint16_t>(round)}; }
-constexpr sched::Range low{0, whole / 2};
-
 /// Nothing is owned: only races and undefined values can be wrong.
 Contract nothing(int ranks) {
   return {Contract::Kind::reduce_scatter, std::vector<sched::Range>(static_cast<std::size_t>(ranks), {0, 0})};

@@ -11,8 +11,6 @@ using sched::ProgramBuilder;
 using sched::scratch;
 using sched::whole;
 
-constexpr sched::Tag tag(int round) { return {0, sched::all_reduce_phase, static_cast<std::uint16_t>(round)}; }
-
 Contract parts(Contract::Kind kind, int ranks) {
   Contract contract{kind, {}};
   for (int rank = 0; rank < ranks; ++rank)

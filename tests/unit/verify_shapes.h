@@ -14,6 +14,12 @@ namespace strata::verify {
 
 using Schedule = std::vector<sched::Program>;
 
+/// The tag of a round of an all-reduce.
+constexpr sched::Tag tag(int round) { return {0, sched::all_reduce_phase, static_cast<std::uint16_t>(round)}; }
+
+/// The first half of a slice.
+constexpr sched::Range low{0, sched::whole / 2};
+
 /// A program for each rank, as `append(builder, rank)` makes it.
 template <typename Append>
 Schedule schedule_of(int ranks, Append append) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libstrata_core_a_SOURCES += \
+joinable_sources += \
   src/transport/shm/parity_board.cc src/transport/shm/parity_board.h \
   src/transport/shm/segment.cc src/transport/shm/segment.h \
   src/transport/shm/shm_channel.cc src/transport/shm/shm_channel.h \
