@@ -22,7 +22,8 @@ joinable_tools += \
   src/tools/info_facts.cc src/tools/info_links.cc src/tools/info_schedule.cc src/tools/info_show.cc \
   src/tools/info_text.cc src/tools/info_waits.cc \
   src/tools/perf_report.cc src/tools/perf_statistics.cc \
-  src/tools/sim_plan.cc src/tools/sim_profile.cc src/tools/sim_report.cc src/tools/sim_run.cc src/tools/sim_trace.cc
+  src/tools/sim_hwloc.cc src/tools/sim_plan.cc src/tools/sim_profile.cc src/tools/sim_report.cc src/tools/sim_run.cc \
+  src/tools/sim_trace.cc
 if HAVE_PUGIXML
 libstrata_tools_a_SOURCES += src/tools/matrix.cc src/tools/perf_plot.cc
 else

@@ -37,7 +37,7 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments);
 /// The flags for words as they stand behind their options, for parse and for tests.
 struct SimWords {
   std::vector<std::string> machine;
-  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan, profile;
+  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan, profile, hwloc;
   bool flat = false, as_json = false;
 };
 Result<SimFlags> sim_flags_from(const SimWords& words);
@@ -49,6 +49,12 @@ Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const s
 /// The machine of such a line, with the levels that the profile has around its hosts.
 sim::Machine machine_with_profile(const tune::Profile& profile, const sim::MachineLine& line,
                                   const sim::Mapping& mapping);
+
+/// What cores a node has, by their places in it, as a machine line says it: "socket:2 numa:2 core:16".
+/// \return an Error when some groups of cores are larger than others.
+Result<std::string> words_of_cores(std::span<const topo::RankFacts> cores);
+/// The same of a file that lstopo wrote as XML.
+Result<std::string> words_of_file(const std::string& file);
 
 /// One algorithm at one size.
 struct SimRow {

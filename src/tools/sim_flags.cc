@@ -16,8 +16,20 @@ constexpr std::uint64_t most_slice = std::uint64_t{1} << 40, most_window = 1024;
 
 Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
 
+/// MACHINE, and behind it the inside of a node where a file says that.
+Result<std::string> machine_text_of(const SimWords& words) {
+  std::string text = fmt::format("{}", fmt::join(words.machine, " "));
+  if (words.hwloc.empty() && text.empty()) return refused("MACHINE is missing; see strata-sim --help");
+  if (words.hwloc.empty()) return text;
+  const auto inside = words_of_file(words.hwloc);
+  if (!inside) return refused("--hwloc: " + inside.error().message);
+  return text.empty() ? *inside : text + " " + *inside;
+}
+
 Status settle_machine(SimFlags& flags, const SimWords& words) {
-  const std::string text = fmt::format("{}", fmt::join(words.machine, " "));
+  const auto whole = machine_text_of(words);
+  if (!whole) return whole.error();
+  const std::string& text = *whole;
   flags.machine_text = text;
   std::optional<tune::Profile> profile;
   if (!words.profile.empty()) {
@@ -27,6 +39,8 @@ Status settle_machine(SimFlags& flags, const SimWords& words) {
     flags.machine_text = fmt::format("profile={} {}", words.profile, text);
   }
   auto line = profile ? line_with_profile(*profile, text) : sim::machine_line_from(text);
+  if (!line && !words.hwloc.empty())
+    return refused(fmt::format("MACHINE, with the file's inside of a node '{}', {}", text, line.error().message));
   if (!line) return refused("MACHINE, " + line.error().message);
   std::int64_t places = 1;
   for (const sim::LineLevel& level : line->levels)
@@ -113,10 +127,12 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
   SimWords words;
   app.add_option("machine", words.machine,
                  "levels, outermost first, such as 'rack:2(uplink=6GB/s) node:4(uplink=100Gbit/s, latency=2us) core:8'")
-      ->type_name("MACHINE")
-      ->required();
+      ->type_name("MACHINE");
   app.add_option("--profile", words.profile,
                  "the nodes and what joins them, as strata-probe measured it; MACHINE is then the inside of a node")
+      ->type_name("FILE");
+  app.add_option("--hwloc", words.hwloc,
+                 "the inside of a node, as lstopo --of xml writes it; MACHINE is then what is around it, or left out")
       ->type_name("FILE");
   app.add_option("--algorithm", words.algorithm,
                  "compositions such as direct+ring, innermost level first, separated by ','; or all (default)")

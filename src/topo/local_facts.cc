@@ -26,6 +26,15 @@ std::string innermost_switch(const SchedulerPlace& place) {
   return std::string(name);
 }
 
+Result<std::vector<RankFacts>> cores_in_xml(const Options& options, const std::string& xml) {
+  const auto entry = open_module_symbol(options, "hwloc", cores_symbol);
+  if (!entry) return entry.error();
+  std::vector<RankFacts> cores;
+  std::string trouble;
+  if (!reinterpret_cast<CoresEntry>(*entry)(xml, &cores, &trouble)) return argument_error(std::move(trouble));
+  return cores;
+}
+
 LocalFacts local_facts(const Options& options) {
   LocalFacts facts;
   if (const auto entry = open_module_symbol(options, "hwloc", topology_symbol); !entry)

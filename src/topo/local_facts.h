@@ -21,6 +21,11 @@ struct LocalFacts {
 /// ask once.
 LocalFacts local_facts(const Options& options);
 
+/// Of each core of a machine its cache, NUMA node and package, as the module hwloc.so reads them in `xml`, the text of
+/// a file that lstopo wrote. Of hardware threads where the file names no cores. \return an Error when there is no such
+/// module, or hwloc does not take the text.
+Result<std::vector<RankFacts>> cores_in_xml(const Options& options, const std::string& xml);
+
 /// The innermost switch of a scheduler's words: "s8" of "s0.s4.s8.n7" with "switch.switch.switch.node". Empty when the
 /// two do not fit, there is no switch, or the name has more than letters, digits and any of "-_+", or over 64 of them.
 std::string innermost_switch(const SchedulerPlace& place);
@@ -29,5 +34,8 @@ std::string innermost_switch(const SchedulerPlace& place);
 /// says why.
 using TopologyEntry = bool (*)(LocalFacts* facts);
 inline constexpr const char* topology_symbol = "strata_topology_v1";
+/// The module's other entry. False when hwloc does not take the text; then `trouble` says why.
+using CoresEntry = bool (*)(const std::string& xml, std::vector<RankFacts>* cores, std::string* trouble);
+inline constexpr const char* cores_symbol = "strata_cores_v1";
 
 } // namespace strata::topo

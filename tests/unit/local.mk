@@ -103,7 +103,8 @@ joinable_tests += tests/unit/kernel_reduce_test.cc
 endif
 if HAVE_CLI11
 if HAVE_JSON
-joinable_tests += tests/unit/tools_sim_profile_test.cc tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
+joinable_tests += tests/unit/tools_sim_hwloc_test.cc tests/unit/tools_sim_profile_test.cc \
+  tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
 if HAVE_PUGIXML
 joinable_tests += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
 endif

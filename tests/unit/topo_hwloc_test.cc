@@ -21,7 +21,7 @@ std::vector<int> range(int first, int last) {
 }
 
 LocalFacts place(const std::string& machine, const std::vector<int>& cpus) {
-  const auto facts = place_in_machine(machine, cpus);
+  const auto facts = place_in_machine({machine, ""}, cpus);
   EXPECT_TRUE(facts) << facts.error().message;
   return facts ? *facts : LocalFacts{};
 }
@@ -140,6 +140,35 @@ TEST(HwlocPlace, DoesNotTakeLong) {
     least = std::min(least, busy_seconds() - begin);
   }
   EXPECT_LT(least, 0.03);
+}
+
+std::vector<RankFacts> cores_of(const MachineWords& words) {
+  const auto cores = cores_in_machine(words);
+  EXPECT_TRUE(cores) << (cores ? "" : cores.error().message);
+  return cores ? *cores : std::vector<RankFacts>{};
+}
+
+TEST(HwlocCores, LieWhereAProcessBoundToThemWould) {
+  const auto cores = cores_of({big, ""});
+  ASSERT_EQ(cores.size(), 32u);
+  for (int core = 0; core < 32; ++core) {
+    const RankFacts bound = place(big, {2 * core}).place, found = cores[static_cast<std::size_t>(core)];
+    EXPECT_EQ(found.cache, bound.cache) << core;
+    EXPECT_EQ(found.numa, bound.numa) << core;
+    EXPECT_EQ(found.package, bound.package) << core;
+  }
+}
+
+TEST(HwlocCores, AreHardwareThreadsWhereNoCoresAreKnown) {
+  EXPECT_EQ(cores_of({"package:2 pu:3", ""}).size(), 6u);
+}
+
+TEST(HwlocCores, AreNotInWhatIsNoMachine) {
+  for (const char* text : {"nonsense", "<?xml version=\"1.0\"?><topology version=\"2.0\"></topology>", "<a/>"}) {
+    const auto cores = cores_in_machine({"", text});
+    ASSERT_FALSE(cores) << text;
+    EXPECT_NE(cores.error().message.find("lstopo"), std::string::npos) << cores.error().message;
+  }
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <memory>
 
@@ -23,7 +24,7 @@ constexpr hwloc_obj_type_t cache_types[] = {HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE
 
 /// The whole machine, parts that a control group forbids included: only so does every process on it number its parts
 /// alike. Of all that hwloc can find, nothing else is looked for: this runs in a program's first collective.
-Result<Topology> load(const std::string& synthetic) {
+Result<Topology> load(const MachineWords& words) {
   hwloc_topology_t loaded = nullptr;
   if (hwloc_topology_init(&loaded) != 0)
     return Error{ErrorKind::resource, fmt::format("hwloc does not start: {}", std::strerror(errno))};
@@ -44,10 +45,15 @@ Result<Topology> load(const std::string& synthetic) {
   // The x86 backend binds the calling thread to each core in turn; Linux' /sys tells the same without.
   hwloc_topology_set_components(loaded, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 #endif
-  if (!synthetic.empty() && hwloc_topology_set_synthetic(loaded, synthetic.c_str()) != 0)
-    return Error{ErrorKind::argument, fmt::format("hwloc does not take the machine \"{}\"", printable(synthetic))};
+  if (!words.synthetic.empty() && hwloc_topology_set_synthetic(loaded, words.synthetic.c_str()) != 0)
+    return argument_error(fmt::format("hwloc does not take the machine \"{}\"", printable(words.synthetic)));
+  const bool has_xml = !words.xml.empty();
+  if (has_xml && (words.xml.size() >= INT_MAX ||
+                  hwloc_topology_set_xmlbuffer(loaded, words.xml.c_str(), static_cast<int>(words.xml.size()) + 1) != 0))
+    return argument_error("hwloc does not take it (it reads what lstopo --of xml writes)");
   if (hwloc_topology_load(loaded) != 0)
-    return Error{ErrorKind::resource, fmt::format("hwloc cannot load the machine: {}", std::strerror(errno))};
+    return has_xml ? argument_error("hwloc finds no machine in it (it reads what lstopo --of xml writes)")
+                   : Error{ErrorKind::resource, fmt::format("hwloc cannot load the machine: {}", std::strerror(errno))};
   return topology;
 }
 
@@ -110,10 +116,18 @@ std::string description(hwloc_topology_t topology) {
   return line;
 }
 
+RankFacts place_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
+  RankFacts place;
+  if (const hwloc_obj_t cache = cache_around(topology, cpus)) place.cache = number_of(cache);
+  if (const hwloc_obj_t package = package_around(topology, cpus)) place.package = number_of(package);
+  if (const hwloc_obj_t numa = numa_around(topology, cpus)) place.numa = static_cast<std::int32_t>(numa->os_index);
+  return place;
+}
+
 } // namespace
 
-Result<LocalFacts> place_in_machine(const std::string& synthetic, std::span<const int> cpus) {
-  auto loaded = load(synthetic);
+Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const int> cpus) {
+  auto loaded = load(words);
   if (!loaded) return loaded.error();
   hwloc_topology_t topology = loaded->get();
   const CpuSet bound(hwloc_bitmap_alloc(), hwloc_bitmap_free);
@@ -126,14 +140,32 @@ Result<LocalFacts> place_in_machine(const std::string& synthetic, std::span<cons
   facts.machine = description(topology);
   facts.last_level_cache = largest_cache(topology, bound.get());
   if (hwloc_bitmap_iszero(bound.get())) return facts; // Nothing is known of the binding.
-  if (const hwloc_obj_t cache = cache_around(topology, bound.get())) facts.place.cache = number_of(cache);
-  if (const hwloc_obj_t package = package_around(topology, bound.get())) facts.place.package = number_of(package);
-  if (const hwloc_obj_t numa = numa_around(topology, bound.get()))
-    facts.place.numa = static_cast<std::int32_t>(numa->os_index);
+  facts.place = place_of(topology, bound.get());
   return facts;
 }
 
+Result<std::vector<RankFacts>> cores_in_machine(const MachineWords& words) {
+  auto loaded = load(words);
+  if (!loaded) return loaded.error();
+  hwloc_topology_t topology = loaded->get();
+  const hwloc_obj_type_t kind = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  std::vector<RankFacts> cores;
+  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, kind, core)) != nullptr;)
+    cores.push_back(place_of(topology, core->cpuset));
+  return cores;
+}
+
 } // namespace strata::topo
+
+extern "C" __attribute__((visibility("default"))) bool
+strata_cores_v1(const std::string& xml, std::vector<strata::topo::RankFacts>* cores, std::string* trouble) {
+  auto found = strata::topo::cores_in_machine({"", xml});
+  if (found)
+    *cores = std::move(*found);
+  else
+    *trouble = found.error().message;
+  return static_cast<bool>(found);
+}
 
 extern "C" __attribute__((visibility("default"))) bool strata_topology_v1(strata::topo::LocalFacts* facts) {
   const auto cpus = strata::allowed_cpus();

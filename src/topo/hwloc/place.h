@@ -6,10 +6,17 @@
 
 namespace strata::topo {
 
+/// A machine by hwloc's words: empty for this one.
+struct MachineWords {
+  std::string synthetic; ///< a synthetic description, such as "package:2 numa:1 l3:2 core:4 pu:1"
+  std::string xml;       ///< or the text of a file that lstopo wrote
+};
+
 /// Where a process bound to `cpus` (numbers of the operating system) lies in a machine, and what that machine is. The
 /// numbers in `place` are the same for every process on the machine, whatever its control group lets it see.
-/// \param synthetic  empty for this machine, or a machine by hwloc's synthetic description, such as
-///                   "package:2 numa:1 l3:2 core:4 pu:1".
-Result<LocalFacts> place_in_machine(const std::string& synthetic, std::span<const int> cpus);
+Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const int> cpus);
+
+/// Of each core, in hwloc's order, where it lies; of each hardware thread where no cores are known.
+Result<std::vector<RankFacts>> cores_in_machine(const MachineWords& words);
 
 } // namespace strata::topo
