@@ -1,10 +1,12 @@
 dnl SPDX-License-Identifier: BSD-3-Clause
-dnl STRATA_JOINED_FILES: are the files of a folder compiled as one (a unity build)? Sets JOINED_FILES.
+dnl STRATA_JOINED_FILES: are the files of a folder compiled as one (a unity build)? Sets JOINED_FILES and JOINED_TESTS.
 AC_DEFUN([STRATA_JOINED_FILES], [
   AC_ARG_ENABLE([joined-files],
-    [AS_HELP_STRING([--enable-joined-files], [compile the files of a folder as one: faster, for builds that only test])],
+    [AS_HELP_STRING([--enable-joined-files],
+      [compile the files of a folder as one: faster, for builds that only test; =tests for those of the unit tests])],
     [], [enable_joined_files=no])
-  # What is global in one file is so in all of its folder, and parameters may be called the same.
-  AS_IF([test "$enable_joined_files" = yes], [WARNING_FLAGS="$WARNING_FLAGS -Wno-shadow"])
+  AS_CASE([$enable_joined_files], [yes|tests|no], [],
+    [AC_MSG_ERROR([--enable-joined-files=$enable_joined_files is not known; allowed: yes, tests or no])])
   AM_CONDITIONAL([JOINED_FILES], [test "$enable_joined_files" = yes])
+  AM_CONDITIONAL([JOINED_TESTS], [test "$enable_joined_files" != no])
 ])
