@@ -25,26 +25,24 @@ std::optional<int> show_levels(const InfoFlags& flags) {
 } // namespace
 
 std::optional<int> parse(InfoFlags& flags, int count, char** arguments) {
-  CLI::App app("What strata is here: its build, the transports and options, and the topology of the job under mpirun.");
-  prepare(app, tool);
-  app.add_flag("--json", flags.as_json, "write all of it as a JSON document");
-  auto* svg = app.add_option("--svg", flags.svg, "draw the topology of the job, or of --levels, into FILE");
-  auto* schedule =
-      app.add_option("--schedule", flags.schedule, "print a schedule, such as direct+ring, over the ranks of --levels");
-  auto* levels = app.add_option("--levels", flags.levels, "the hierarchy, innermost first, as in STRATA_LEVELS: 4x2");
-  svg->type_name("FILE");
-  schedule->type_name("COMPOSITION")->needs(levels);
-  levels->type_name("TREE");
-  app.add_option("--rank", flags.rank, "print this rank's program only")
-      ->type_name("RANK")
-      ->needs(schedule)
-      ->check(CLI::NonNegativeNumber);
-  app.add_flag("--verify", flags.verify, "prove the schedule too")->needs(schedule);
-  app.add_flag("--measure", flags.measure, "measure the links between the nodes of the job first")->excludes(levels);
-  app.add_flag("--waits", flags.waits, "what your processes on this node wait for inside strata, now")
-      ->excludes(svg)
-      ->excludes(levels);
-  if (const auto status = parse(app, tool, count, arguments)) return status;
+  CommandLine line(
+      tool, "What strata is here: its build, the transports and options, and the topology of the job under mpirun.");
+  std::int64_t rank = flags.rank;
+  line.flag("--json", flags.as_json, "write all of it as a JSON document");
+  const auto svg = line.option("--svg", flags.svg, "FILE", "draw the topology of the job, or of --levels, into FILE");
+  const auto schedule = line.option("--schedule", flags.schedule, "COMPOSITION",
+                                    "print a schedule, such as direct+ring, over the ranks of --levels");
+  const auto levels =
+      line.option("--levels", flags.levels, "TREE", "the hierarchy, innermost first, as in STRATA_LEVELS: 4x2");
+  schedule.needs(levels);
+  line.number("--rank", rank, 0, INT32_MAX, "RANK", "print this rank's program only").needs(schedule);
+  line.flag("--verify", flags.verify, "prove the schedule too").needs(schedule);
+  line.flag("--measure", flags.measure, "measure the links between the nodes of the job first").excludes(levels);
+  line.flag("--waits", flags.waits, "what your processes on this node wait for inside strata, now")
+      .excludes(svg)
+      .excludes(levels);
+  if (const auto status = line.parse(count, arguments)) return status;
+  flags.rank = static_cast<int>(rank);
   if (!flags.levels.empty() && flags.schedule.empty() && flags.svg.empty())
     return complain(tool, "--levels needs --schedule or --svg; see strata-info --help", bad_usage);
   if (flags.waits) return write_out(tool, "", waits_text(flags.as_json));

@@ -19,6 +19,7 @@ struct Words {
   std::string collective;
   std::vector<std::string> sizes;
   std::string element = "float32", operation = "sum", check = "full";
+  std::int64_t iterations = 0;
   bool barrier = false, back_to_back = false;
 };
 
@@ -74,39 +75,26 @@ Status settle_sizes(PerfFlags& flags, const Words& words) {
   return ok();
 }
 
-void add_options(CLI::App& app, PerfFlags& flags, Words& words) {
-  app.add_option("collective", words.collective, "allreduce")
-      ->type_name("COLLECTIVE")
-      ->required()
-      ->check(CLI::IsMember({"allreduce"}));
-  app.add_option("sizes", words.sizes,
-                 "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; "
-                 "8:64M without")
-      ->type_name("SIZES");
-  app.add_option("--type", words.element, "int8 to int64, uint8 to uint64, float32 (default) or float64")
-      ->type_name("TYPE");
-  app.add_option("--op", words.operation, "sum (default), product, minimum, maximum, logical_and, bitwise_xor, ...")
-      ->type_name("OPERATION");
-  app.add_flag("--in-place", flags.in_place, "the input is in the receive buffer");
-  app.add_option("--mode", flags.mode, "sets STRATA_MODE for this run: auto or always")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"auto", "always"}));
-  app.add_option("--iterations", flags.iterations, "pairs of batches for each size, instead of --time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--time", flags.seconds, "seconds for each size, 0.5 without")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.001, 3600.0));
-  auto* barrier = app.add_flag("--barrier", words.barrier, "the ranks meet in a barrier before each call");
-  app.add_flag("--back-to-back", words.back_to_back, "call after call (default)")->excludes(barrier);
-  app.add_option("--check", words.check, "full (default): every element of every rank; or none")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"full", "none"}));
-  app.add_flag("--floor", flags.floor, "also time what cannot be undercut: a copy of the vector, a flag between ranks");
-  app.add_flag("--reproducible", flags.reproducible, "also time STRATA_REPRODUCIBLE=1, and print its price");
-  app.add_option("--json", flags.json_file, "write the results to FILE as JSON")->type_name("FILE");
-  auto* svg = app.add_option("--svg", flags.svg_file, "draw the results into FILE");
-  svg->type_name("FILE");
+void add_options(CommandLine& line, PerfFlags& flags, Words& words) {
+  line.option("collective", words.collective, "COLLECTIVE", "allreduce").required().is_one_of({"allreduce"});
+  line.words("sizes", words.sizes, "SIZES",
+             "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; 8:64M without");
+  line.option("--type", words.element, "TYPE", "int8 to int64, uint8 to uint64, float32 (default) or float64");
+  line.option("--op", words.operation, "OPERATION",
+              "sum (default), product, minimum, maximum, logical_and, bitwise_xor, ...");
+  line.flag("--in-place", flags.in_place, "the input is in the receive buffer");
+  line.option("--mode", flags.mode, "MODE", "sets STRATA_MODE for this run: auto or always")
+      .is_one_of({"auto", "always"});
+  line.number("--iterations", words.iterations, 1, 1000000, "N", "pairs of batches for each size, instead of --time");
+  line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each size, 0.5 without");
+  const auto barrier = line.flag("--barrier", words.barrier, "the ranks meet in a barrier before each call");
+  line.flag("--back-to-back", words.back_to_back, "call after call (default)").excludes(barrier);
+  line.option("--check", words.check, "WHAT", "full (default): every element of every rank; or none")
+      .is_one_of({"full", "none"});
+  line.flag("--floor", flags.floor, "also time what cannot be undercut: a copy of the vector, a flag between ranks");
+  line.flag("--reproducible", flags.reproducible, "also time STRATA_REPRODUCIBLE=1, and print its price");
+  line.option("--json", flags.json_file, "FILE", "write the results to FILE as JSON");
+  line.option("--svg", flags.svg_file, "FILE", "draw the results into FILE");
 }
 
 } // namespace
@@ -119,11 +107,12 @@ Result<std::vector<std::uint64_t>> sizes_from(const std::string& text) {
 }
 
 std::optional<int> parse(PerfFlags& flags, int count, char** arguments) {
-  CLI::App app("Times a collective of the MPI library and of strata in turn, in one process. Run it under mpirun.");
-  prepare(app, tool);
+  CommandLine line(tool, "Times a collective of the MPI library and of strata in turn, in one process. Run it under "
+                         "mpirun.");
   Words words;
-  add_options(app, flags, words);
-  if (const auto status = parse(app, tool, count, arguments)) return status;
+  add_options(line, flags, words);
+  if (const auto status = line.parse(count, arguments)) return status;
+  flags.iterations = static_cast<std::uint64_t>(words.iterations);
   flags.pace = words.barrier ? Pace::barrier : Pace::back_to_back;
   flags.check = words.check == "full";
   Status settled = settle_types(flags, words);

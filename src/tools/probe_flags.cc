@@ -5,13 +5,11 @@
 namespace strata::tools {
 
 std::optional<int> parse(ProbeFlags& flags, int count, char** arguments) {
-  CLI::App app("Measures the links between the nodes of a job, all nodes at once, and prints them as a profile. Run it "
-               "under mpirun.");
-  prepare(app, "strata-probe");
-  app.add_option("--output", flags.output, "write the profile to FILE, at once, instead of to standard output")
-      ->type_name("FILE");
-  app.add_option("--svg", flags.svg, "draw latency and bandwidth of each pair of nodes into FILE")->type_name("FILE");
-  return parse(app, "strata-probe", count, arguments);
+  CommandLine line("strata-probe", "Measures the links between the nodes of a job, all nodes at once, and prints them "
+                                   "as a profile. Run it under mpirun.");
+  line.option("--output", flags.output, "FILE", "write the profile to FILE, at once, instead of to standard output");
+  line.option("--svg", flags.svg, "FILE", "draw latency and bandwidth of each pair of nodes into FILE");
+  return line.parse(count, arguments);
 }
 
 } // namespace strata::tools

@@ -122,35 +122,28 @@ Result<SimFlags> sim_flags_from(const SimWords& words) {
 }
 
 std::optional<int> parse(SimFlags& flags, int count, char** arguments) {
-  CLI::App app("What all-reduces would take on a machine that is not here: a simulation of strata's schedules.");
-  prepare(app, tool);
+  CommandLine line(tool, "What all-reduces would take on a machine that is not here: a simulation of strata's "
+                         "schedules.");
   SimWords words;
-  app.add_option("machine", words.machine,
-                 "levels, outermost first, such as 'rack:2(uplink=6GB/s) node:4(uplink=100Gbit/s, latency=2us) core:8'")
-      ->type_name("MACHINE");
-  app.add_option("--profile", words.profile,
-                 "the nodes and what joins them, as strata-probe measured it; MACHINE is then the inside of a node")
-      ->type_name("FILE");
-  app.add_option("--hwloc", words.hwloc,
-                 "the inside of a node, as lstopo --of xml writes it; MACHINE is then what is around it, or left out")
-      ->type_name("FILE");
-  app.add_option("--algorithm", words.algorithm,
-                 "compositions such as direct+ring, innermost level first, separated by ','; or all (default)")
-      ->type_name("COMPOSITION");
-  app.add_option("--bytes", words.bytes, "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double")
-      ->type_name("LIST");
-  app.add_option("--slice", words.slice, "bytes of a slice; without, as strata would choose")->type_name("N");
-  app.add_option("--window", words.window, "slices in flight; without, as strata would choose")->type_name("N");
-  app.add_option("--mapping", words.mapping, "of ranks to places: slot (default), node, or random:SEED")
-      ->type_name("HOW");
-  app.add_flag("--flat", words.flat, "run over all ranks at once, as algorithms do that do not know the machine");
-  app.add_option("--ranks", words.ranks, "how many ranks; without, one for each place")->type_name("N");
-  app.add_option("--trace", words.trace, "write what every core does, for Perfetto or chrome://tracing, to FILE")
-      ->type_name("FILE");
-  app.add_option("--plan", words.plan, "do not simulate: say what RANK chooses and plans, and how long it takes")
-      ->type_name("RANK");
-  app.add_flag("--json", words.as_json, "write all of it as a JSON document");
-  if (const auto status = parse(app, tool, count, arguments)) return status;
+  line.words("machine", words.machine, "MACHINE",
+             "levels, outermost first, such as 'rack:2(uplink=6GB/s) node:4(uplink=100Gbit/s, latency=2us) core:8'");
+  line.option("--profile", words.profile, "FILE",
+              "the nodes and what joins them, as strata-probe measured it; MACHINE is then the inside of a node");
+  line.option("--hwloc", words.hwloc, "FILE",
+              "the inside of a node, as lstopo --of xml writes it; MACHINE is then what is around it, or left out");
+  line.option("--algorithm", words.algorithm, "COMPOSITION",
+              "compositions such as direct+ring, innermost level first, separated by ','; or all (default)");
+  line.option("--bytes", words.bytes, "LIST",
+              "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double");
+  line.option("--slice", words.slice, "N", "bytes of a slice; without, as strata would choose");
+  line.option("--window", words.window, "N", "slices in flight; without, as strata would choose");
+  line.option("--mapping", words.mapping, "HOW", "of ranks to places: slot (default), node, or random:SEED");
+  line.flag("--flat", words.flat, "run over all ranks at once, as algorithms do that do not know the machine");
+  line.option("--ranks", words.ranks, "N", "how many ranks; without, one for each place");
+  line.option("--trace", words.trace, "FILE", "write what every core does, for Perfetto or chrome://tracing, to FILE");
+  line.option("--plan", words.plan, "RANK", "do not simulate: say what RANK chooses and plans, and how long it takes");
+  line.flag("--json", words.as_json, "write all of it as a JSON document");
+  if (const auto status = line.parse(count, arguments)) return status;
   auto settled = sim_flags_from(words);
   if (!settled) return complain(tool, settled.error().message, bad_usage);
   flags = std::move(*settled);

@@ -5,6 +5,7 @@
 #include "tools/tune.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -33,24 +34,18 @@ Status settle_sizes(TuneFlags& flags, const std::vector<std::string>& words) {
 } // namespace
 
 std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
-  CLI::App app("Measures the ways to do an all-reduce of each size, the MPI library's own among them, and writes the "
-               "fastest as a table. Run it under mpirun.");
-  prepare(app, tool);
+  CommandLine line(tool, "Measures the ways to do an all-reduce of each size, the MPI library's own among them, and "
+                         "writes the fastest as a table. Run it under mpirun.");
   std::vector<std::string> sizes;
-  app.add_option("sizes", sizes,
-                 "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; 8:64M without")
-      ->type_name("SIZES");
-  app.add_option("-o,--output", flags.output, "write the table to FILE, at once, instead of to standard output")
-      ->type_name("FILE");
-  app.add_flag("--force", flags.force, "replace FILE if it is there");
-  app.add_flag("--all", flags.all, "measure all candidates, not only the best by prediction");
-  app.add_option("--time", flags.seconds, "seconds for each size, 1 without")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.001, 3600.0));
-  app.add_option("--total", flags.total_seconds, "begin no other size after that many seconds, 600 without")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.001, 1e6));
-  if (const auto status = parse(app, tool, count, arguments)) return status;
+  line.words("sizes", sizes, "SIZES",
+             "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; 8:64M without");
+  line.option("-o,--output", flags.output, "FILE", "write the table to FILE, at once, instead of to standard output");
+  line.flag("--force", flags.force, "replace FILE if it is there");
+  line.flag("--all", flags.all, "measure all candidates, not only the best by prediction");
+  line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each size, 1 without");
+  line.number("--total", flags.total_seconds, 0.001, 1e6, "SECONDS",
+              "begin no other size after that many seconds, 600 without");
+  if (const auto status = line.parse(count, arguments)) return status;
   if (const Status settled = settle_sizes(flags, sizes); !settled)
     return complain(tool, settled.error().message, bad_usage);
   if (flags.force && flags.output.empty()) return complain(tool, "--force is for a file: --output", bad_usage);
