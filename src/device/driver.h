@@ -17,8 +17,9 @@
 //
 // A driver is a module of its own (CUDA: strata/cuda.so). Its one symbol is `strata_device_v1`, a DriverEntry. It must
 // not initialise the accelerator before the program has: initialised() only looks, and nothing else is called before
-// that is true. It leaves the program's current context as it found it, uses streams of its own that do not wait for
-// the program's default stream, and never prints. Errors name what was asked for and the driver's own reason.
+// that is true; only a tool that is itself the program calls initialise(). It leaves the program's current context as
+// it found it, uses streams of its own that do not wait for the program's default stream, and never prints. Errors name
+// what was asked for and the driver's own reason.
 //
 // Threads: a Driver may be used by several at once; a Stream or an Event by one at a time.
 #pragma once
@@ -57,6 +58,7 @@ struct Facts {
   std::string name;        ///< "NVIDIA H100 80GB HBM3"
   std::string pci_address; ///< "0000:3b:00.0"
   std::size_t bytes = 0;   ///< of its memory
+  std::int32_t numa = -1;  ///< the host's NUMA node that it is nearest to; -1: not known
 };
 
 class Event {
@@ -98,6 +100,8 @@ public:
   /// Whether the program itself uses the accelerator by now. Once true it stays true. Asked in every call until then,
   /// so it must cost little.
   virtual bool initialised() = 0;
+  /// Loads and initialises the accelerator if nobody has. Not for a library in somebody's program.
+  virtual Status initialise() = 0;
 
   /// What is at `pointer`; Kind::host for everything that the driver does not know, with an error only if the device
   /// is lost.
@@ -127,6 +131,8 @@ public:
   virtual Result<void*> open_exported(const std::string& exported, std::int32_t device) = 0;
   virtual Status close_exported(void* memory) = 0;
 
+  /// Whether `device` could read and write the memory of `peer` without the host. Changes nothing.
+  virtual Result<bool> reaches(std::int32_t device, std::int32_t peer) = 0;
   /// Lets `device` read and write the memory of `peer`, and says so again at no price. An error of kind unsupported
   /// when they cannot.
   virtual Status enable_peer_access(std::int32_t device, std::int32_t peer) = 0;

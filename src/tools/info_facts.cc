@@ -2,6 +2,7 @@
 // What strata-info can tell without a job: the build, and what works on this machine.
 #include "base/module.h"
 #include "comm/transports.h"
+#include "device/loader.h"
 #include "tools/info.h"
 #include "tools/run_environment.h"
 
@@ -107,6 +108,37 @@ json transport_facts(comm::Process& process, const std::vector<std::string>& fol
   return rows;
 }
 
+/// The accelerators of the machine, and which of them reach each other's memory. strata-info is the program here, and
+/// so it may initialise them.
+json device_facts(const Options& options) {
+  json facts = {{"driver", nullptr}, {"why_not", nullptr}, {"devices", json::array()}};
+  const auto driver = device::open_driver(options);
+  const Status ready = driver ? (*driver)->initialise() : Status(driver.error());
+  if (!ready) {
+    facts["why_not"] = ready.error().message;
+    return facts;
+  }
+  facts["driver"] = (*driver)->name();
+  const std::int32_t devices = (*driver)->devices();
+  for (std::int32_t device = 0; device < devices; ++device) {
+    const auto known = (*driver)->facts(device);
+    if (!known) {
+      facts["devices"].push_back({{"trouble", known.error().message}});
+      continue;
+    }
+    json reached = json::array();
+    for (std::int32_t peer = 0; peer < devices; ++peer)
+      if (const auto reaches = (*driver)->reaches(device, peer); peer != device && reaches && *reaches)
+        reached.push_back(peer);
+    facts["devices"].push_back({{"name", known->name},
+                                {"pci_address", known->pci_address},
+                                {"bytes", known->bytes},
+                                {"numa", known->numa >= 0 ? json(known->numa) : json(nullptr)},
+                                {"reaches", reached}});
+  }
+  return facts;
+}
+
 json option_facts(const Options& options) {
   json rows = json::array();
   for (const OptionRow& row : option_table())
@@ -147,6 +179,7 @@ json installation_facts() {
             {"usable_cores", process.facts().usable_cores},
             {"trouble", process.facts().trouble}}},
           {"transports", transport_facts(process, folders)},
+          {"accelerators", device_facts(options)},
           {"options", rows},
           {"complaints", complaints},
           {"job", nullptr}};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/options.h"
 #include "tools/info.h"
 
 #include <fmt/format.h>
@@ -47,6 +48,30 @@ void add_transports(std::string& text, const json& transports) {
     const std::string remark = text_of(row["remark"]);
     text += fmt::format("  {:<4} {}{}{}\n", text_of(row["name"]), row["usable"].get<bool>() ? "usable" : "not usable",
                         remark.empty() ? "" : ": ", remark);
+  }
+}
+
+void add_accelerators(std::string& text, const json& facts) {
+  text += "\naccelerators\n";
+  if (facts["devices"].empty()) {
+    const bool has_driver = facts["driver"].is_string();
+    text += fmt::format("  none: {}\n", has_driver ? "the driver has no device" : text_of(facts["why_not"]));
+    return;
+  }
+  std::size_t device = 0;
+  for (const json& row : facts["devices"]) {
+    text += fmt::format("  {} {}: ", text_of(facts["driver"]), device++);
+    if (row.contains("trouble")) {
+      text += text_of(row["trouble"]) + "\n";
+      continue;
+    }
+    std::string peers;
+    for (const json& peer : row["reaches"])
+      peers += fmt::format("{}{}", peers.empty() ? "" : ", ", peer.get<int>());
+    text += fmt::format("{}, {}, {}{}, reaches {}\n", text_of(row["name"]),
+                        format_bytes(row["bytes"].get<std::uint64_t>()), text_of(row["pci_address"]),
+                        row["numa"].is_number() ? fmt::format(", NUMA node {}", row["numa"].get<int>()) : "",
+                        peers.empty() ? "no other" : peers);
   }
 }
 
@@ -131,6 +156,7 @@ std::string info_text(const json& document) {
   add_build(text, document);
   add_modules(text, document["modules"]);
   add_transports(text, document["transports"]);
+  add_accelerators(text, document["accelerators"]);
   add_options(text, document);
   add_job(text, document["job"]);
   return text;

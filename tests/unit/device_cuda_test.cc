@@ -68,6 +68,31 @@ TEST_F(CudaDriverTest, IsNotAskedAnythingBeforeTheProgramCallsCuInit) {
   EXPECT_TRUE(driver_->initialised());
 }
 
+TEST_F(CudaDriverTest, InitialisesCudaForATool) {
+  cuda().initialised = 0;
+  EXPECT_FALSE(driver_->initialised());
+  const Status begun = driver_->initialise();
+  EXPECT_TRUE(begun) << (begun ? "" : begun.error().message);
+  EXPECT_EQ(calls("cuInit"), 1u);
+  EXPECT_TRUE(driver_->initialised());
+  EXPECT_TRUE(driver_->initialise());
+  EXPECT_EQ(calls("cuInit"), 1u);
+}
+
+TEST_F(CudaDriverTest, SaysWhichDevicesReachEachOtherAndMakesNoContextForIt) {
+  const auto can = driver_->reaches(0, 1), own = driver_->reaches(1, 1);
+  ASSERT_TRUE(can && own);
+  EXPECT_TRUE(*can);
+  EXPECT_TRUE(*own);
+  cuda().peers_denied = 1;
+  const auto denied = driver_->reaches(0, 1);
+  ASSERT_TRUE(denied);
+  EXPECT_FALSE(*denied);
+  EXPECT_FALSE(driver_->reaches(0, 99));
+  EXPECT_FALSE(driver_->reaches(-1, 0));
+  EXPECT_EQ(calls("cuDevicePrimaryCtxRetain"), 0u);
+}
+
 TEST_F(CudaDriverTest, FindsALibcudaThatTheProgramLoadsLater) {
   libcuda_.close();
   EXPECT_FALSE(driver_->initialised());

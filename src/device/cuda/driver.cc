@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <fstream>
+
 namespace strata::device {
 namespace {
 
@@ -73,6 +75,15 @@ Memory memory_from(const Answers& answers) {
   return memory;
 }
 
+/// By the kernel's word, which knows the address in small letters.
+std::int32_t numa_node_of(std::string pci_address) {
+  for (char& letter : pci_address)
+    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
+  std::int32_t node = -1;
+  std::ifstream("/sys/bus/pci/devices/" + pci_address + "/numa_node") >> node;
+  return node;
+}
+
 } // namespace
 
 CudaDriver::Ready::Ready(const Library& found, std::uint64_t most_blocks)
@@ -87,6 +98,20 @@ CudaDriver::~CudaDriver() {
 }
 
 bool CudaDriver::initialised() { return ready_.load(std::memory_order_acquire) != nullptr || look(); }
+
+Status CudaDriver::initialise() {
+  if (initialised()) return ok();
+  {
+    const std::lock_guard lock(mutex_);
+    if (libcuda_ == nullptr) libcuda_ = dlopen(libcuda_name, RTLD_LAZY | RTLD_LOCAL);
+    if (libcuda_ == nullptr) return Error{ErrorKind::unsupported, dlerror()};
+    if (!library_) library_ = library_in(libcuda_);
+    if (!*library_) return library_->error();
+    if (const CUresult code = (**library_).cuInit(0); code != CUDA_SUCCESS)
+      return Error{ErrorKind::unsupported, (**library_).error(code, "cuInit").message};
+  }
+  return look() ? ok() : Error{ErrorKind::unsupported, "CUDA is initialised and does not say so"};
+}
 
 bool CudaDriver::look() {
   const std::lock_guard lock(mutex_);
@@ -160,6 +185,7 @@ Result<Facts> CudaDriver::facts(std::int32_t device) {
     return library.error(code, fmt::format("cuDeviceTotalMem of device {}", device));
   facts.name = name;
   facts.pci_address = address;
+  facts.numa = numa_node_of(facts.pci_address);
   return facts;
 }
 
@@ -265,6 +291,22 @@ Status CudaDriver::close_exported(void* memory) {
   return (*state)->mappings.close(memory);
 }
 
+Result<bool> CudaDriver::reaches(std::int32_t device, std::int32_t peer) {
+  const auto state = ready();
+  if (!state) return state.error();
+  Contexts& contexts = (*state)->contexts;
+  for (const std::int32_t one : {device, peer})
+    if (one < 0 || one >= contexts.devices())
+      return Error{ErrorKind::argument, fmt::format("there is no device {}", one)};
+  if (device == peer) return true;
+  int can = 0;
+  if (const CUresult code =
+          (*state)->library.cuDeviceCanAccessPeer(&can, contexts.handle(device), contexts.handle(peer));
+      code != CUDA_SUCCESS)
+    return (*state)->library.error(code, fmt::format("cuDeviceCanAccessPeer of device {} to device {}", device, peer));
+  return can != 0;
+}
+
 Status CudaDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
   const auto state = ready();
   if (!state) return state.error();
@@ -273,12 +315,11 @@ Status CudaDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
   if (!own) return own.error();
   if (device == peer) return ok();
   const Library& library = (*state)->library;
-  const std::string what = fmt::format("cuDeviceCanAccessPeer of device {} to device {}", device, peer);
-  int can = 0;
-  if (const CUresult code = library.cuDeviceCanAccessPeer(&can, contexts.handle(device), contexts.handle(peer));
-      code != CUDA_SUCCESS)
-    return library.error(code, what);
-  if (can == 0) return Error{ErrorKind::unsupported, what + ": no"};
+  const auto can = reaches(device, peer);
+  if (!can) return can.error();
+  if (!*can)
+    return Error{ErrorKind::unsupported,
+                 fmt::format("cuDeviceCanAccessPeer of device {} to device {}: no", device, peer)};
   // A context here for a device that only other processes use would cost its memory; what they export is opened with
   // access (CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS).
   if (!contexts.is_active(peer)) return ok();

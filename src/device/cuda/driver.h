@@ -30,6 +30,7 @@ public:
 
   const char* name() const override { return "cuda"; }
   bool initialised() override;
+  Status initialise() override;
   Result<Memory> memory_of(const void* pointer) override;
   std::int32_t devices() override;
   Result<Facts> facts(std::int32_t device) override;
@@ -43,6 +44,7 @@ public:
   Result<std::string> export_memory(void* memory) override;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override;
   Status close_exported(void* memory) override;
+  Result<bool> reaches(std::int32_t device, std::int32_t peer) override;
   Status enable_peer_access(std::int32_t device, std::int32_t peer) override;
 
 private:

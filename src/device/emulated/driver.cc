@@ -101,7 +101,7 @@ Status EmulatedDriver::check(std::int32_t device) const {
 
 Result<Facts> EmulatedDriver::facts(std::int32_t device) {
   if (const Status there = check(device); !there) return there.error();
-  return Facts{"emulated device", fmt::format("ffff:00:{:02x}.0", device), std::size_t{1} << 30};
+  return Facts{"emulated device", fmt::format("ffff:00:{:02x}.0", device), std::size_t{1} << 30, -1};
 }
 
 Result<void*> EmulatedDriver::allocate(std::int32_t device, std::size_t bytes) {
@@ -148,11 +148,17 @@ Result<void*> EmulatedDriver::open_exported(const std::string& exported, std::in
   return accelerator_->memory.open(exported, device);
 }
 
-Status EmulatedDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
+Result<bool> EmulatedDriver::reaches(std::int32_t device, std::int32_t peer) {
   for (const std::int32_t one : {device, peer})
-    if (const Status there = check(one); !there) return there;
+    if (const Status there = check(one); !there) return there.error();
+  return device == peer || !accelerator_->faults.deny_peer;
+}
+
+Status EmulatedDriver::enable_peer_access(std::int32_t device, std::int32_t peer) {
+  const auto can = reaches(device, peer);
+  if (!can) return can.error();
+  if (!*can) return denied("peer access");
   if (device == peer) return ok();
-  if (accelerator_->faults.deny_peer) return denied("peer access");
   const std::lock_guard lock(accelerator_->mutex);
   accelerator_->peers.insert({device, peer});
   return ok();

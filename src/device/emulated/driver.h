@@ -12,6 +12,10 @@ public:
 
   const char* name() const override { return "emulated"; }
   bool initialised() override { return accelerator_->initialised.load(std::memory_order_acquire); }
+  Status initialise() override {
+    accelerator_->initialised.store(true, std::memory_order_release);
+    return ok();
+  }
   Result<Memory> memory_of(const void* pointer) override { return accelerator_->memory.find(pointer); }
   std::int32_t devices() override { return accelerator_->faults.devices; }
   Result<Facts> facts(std::int32_t device) override;
@@ -25,6 +29,7 @@ public:
   Result<std::string> export_memory(void* memory) override;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override;
   Status close_exported(void* memory) override { return accelerator_->memory.close(memory); }
+  Result<bool> reaches(std::int32_t device, std::int32_t peer) override;
   Status enable_peer_access(std::int32_t device, std::int32_t peer) override;
 
 private:
