@@ -89,8 +89,12 @@ json transport_row(const std::string& name, bool usable, const std::string& rema
 }
 
 std::string remark_on(const transport::Transport& transport) {
-  const std::size_t limit = transport.eager_limit();
-  return limit == 0 ? std::string() : fmt::format("messages of {} and more need a handshake", format_bytes(limit));
+  const std::string kinds = transport.memory_kinds();
+  std::string remark = kinds.empty() ? std::string() : "memory of: " + kinds;
+  if (const std::size_t limit = transport.eager_limit(); limit != 0)
+    remark +=
+        fmt::format("{}messages of {} and more need a handshake", remark.empty() ? "" : "; ", format_bytes(limit));
+  return remark;
 }
 
 json transport_facts(comm::Process& process, const std::vector<std::string>& folders) {

@@ -166,6 +166,10 @@ public:
 
   /// Bytes at and above which this transport changes to a slower or handshaking protocol; 0: never.
   virtual std::size_t eager_limit() const { return 0; }
+
+  /// Whose memory the library under it could send from and receive into by itself, for people: "host, cuda". Empty:
+  /// there is no such library.
+  virtual std::string memory_kinds() const { return {}; }
 };
 
 /// What a transport needs of the process.

@@ -75,6 +75,20 @@ Status UcxTransport::start_worker() {
   return ok();
 }
 
+std::string UcxTransport::memory_kinds() const {
+  constexpr std::pair<ucs_memory_type_t, const char*> kinds[] = {{UCS_MEMORY_TYPE_HOST, "host"},
+                                                                 {UCS_MEMORY_TYPE_CUDA, "cuda"},
+                                                                 {UCS_MEMORY_TYPE_CUDA_MANAGED, "cuda managed"},
+                                                                 {UCS_MEMORY_TYPE_ROCM, "rocm"}};
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  if (ucp_context_query(context_, &attributes) != UCS_OK) return {};
+  std::string names;
+  for (const auto& [kind, name] : kinds)
+    if ((attributes.memory_types >> kind & 1) != 0) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
 Status UcxTransport::set_handler(unsigned id, ucp_am_recv_callback_t callback) {
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |

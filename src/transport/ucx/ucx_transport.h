@@ -31,6 +31,7 @@ public:
   Result<std::unique_ptr<Links>> link(std::span<const PeerAddress> ranks, std::int32_t self,
                                       const std::vector<bool>& members) override;
   std::size_t eager_limit() const override { return eager_limit_; }
+  std::string memory_kinds() const override;
 
 private:
   struct Peer {
