@@ -6,14 +6,12 @@
 namespace strata::api {
 
 Status check(const strata_bootstrap* table) {
-  if (table == nullptr) return Error{ErrorKind::argument, "bootstrap is NULL"};
+  if (table == nullptr) return argument_error("bootstrap is NULL");
   if (table->ranks < 1)
-    return Error{ErrorKind::argument, fmt::format("bootstrap->ranks is {}, but must be at least 1", table->ranks)};
+    return argument_error(fmt::format("bootstrap->ranks is {}, but must be at least 1", table->ranks));
   if (table->rank < 0 || table->rank >= table->ranks)
-    return Error{ErrorKind::argument,
-                 fmt::format("bootstrap->rank is {}, but must be 0 to {}", table->rank, table->ranks - 1)};
-  if (table->all_gather == nullptr && table->ranks > 1)
-    return Error{ErrorKind::argument, "bootstrap->all_gather is NULL"};
+    return argument_error(fmt::format("bootstrap->rank is {}, but must be 0 to {}", table->rank, table->ranks - 1));
+  if (table->all_gather == nullptr && table->ranks > 1) return argument_error("bootstrap->all_gather is NULL");
   return ok();
 }
 

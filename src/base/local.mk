@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 joinable_sources += \
   src/base/activity.cc src/base/activity.h \
-  src/base/formatting.cc \
   src/base/first_failure.h \
+  src/base/formatting.cc \
   src/base/host.cc src/base/host.h \
   src/base/log.cc src/base/log.h \
   src/base/median.h \

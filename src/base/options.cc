@@ -221,8 +221,8 @@ Result<std::uint64_t> parse_bytes(const std::string& text) {
   }
   const auto count = parse_number(digits);
   if (!count || *count > std::numeric_limits<std::uint64_t>::max() >> shift)
-    return Error{ErrorKind::argument,
-                 fmt::format("\"{}\" is no number of bytes (digits, and K, M or G at the end)", printable(text))};
+    return argument_error(
+        fmt::format("\"{}\" is no number of bytes (digits, and K, M or G at the end)", printable(text)));
   return *count << shift;
 }
 

@@ -22,6 +22,7 @@ struct Error {
   std::string message;
 };
 
+/// An Error of kind argument: what the caller gave is refused, and nothing was done.
 inline Error argument_error(std::string message) { return {ErrorKind::argument, std::move(message)}; }
 
 /// A value or the reason why there is none. Reading the wrong side is a programming error.

@@ -74,7 +74,7 @@ void PeerSlots::leave() {
 Result<const std::byte*> PeerSlots::map(const std::string& announced) {
   device::Driver& driver = device_.driver();
   const std::size_t end = announced.find(end_of_address);
-  if (end == std::string::npos) return Error{ErrorKind::argument, "a peer's device memory has no address"};
+  if (end == std::string::npos) return argument_error("a peer's device memory has no address");
   for (std::int32_t other = 0; other < driver.devices(); ++other) {
     const auto facts = driver.facts(other);
     if (!facts || announced.compare(0, end, facts->pci_address) != 0) continue;

@@ -42,15 +42,13 @@ Result<LevelPlan> level_from(std::string_view word, bool outermost) {
   LevelPlan plan;
   plan.algorithm = coll::find(name);
   if (plan.algorithm == nullptr)
-    return Error{ErrorKind::argument,
-                 fmt::format("no algorithm is called '{}' (there are {})", printable(name), known_names())};
+    return argument_error(fmt::format("no algorithm is called '{}' (there are {})", printable(name), known_names()));
   plan.shape = shape_without_name(*plan.algorithm, outermost);
   if (dot == std::string_view::npos) return plan;
   const std::string_view shape = word.substr(dot + 1);
   const auto* found = std::find(std::begin(shape_names), std::end(shape_names), shape);
   if (found == std::end(shape_names))
-    return Error{ErrorKind::argument,
-                 fmt::format("'{}' is no shape of a level (scatter, leader or exchange)", printable(shape))};
+    return argument_error(fmt::format("'{}' is no shape of a level (scatter, leader or exchange)", printable(shape)));
   plan.shape = static_cast<Shape>(found - shape_names);
   return plan;
 }
@@ -74,9 +72,8 @@ Result<Composition> composition_from(const std::string& text, const topo::Hierar
       words.push_back(trim(word));
   const std::size_t levels = hierarchy.levels.size();
   if (words.size() != 1 && words.size() != levels)
-    return Error{ErrorKind::argument,
-                 fmt::format("'{}' names {} levels, but there {} {} (give one name, or one per level)", printable(text),
-                             words.size(), levels == 1 ? "is" : "are", levels)};
+    return argument_error(fmt::format("'{}' names {} levels, but there {} {} (give one name, or one per level)",
+                                      printable(text), words.size(), levels == 1 ? "is" : "are", levels));
   Composition composition;
   for (std::size_t l = 0; l < std::max<std::size_t>(1, levels); ++l) {
     Result<LevelPlan> level = level_from(words.size() == 1 ? words[0] : words[l], l + 1 >= levels);
@@ -101,16 +98,16 @@ std::vector<const coll::Form*> forms_of(const LevelPlan& plan) {
 
 Status check(const Composition& composition, const topo::Hierarchy& hierarchy) {
   if (composition.levels.size() != hierarchy.levels.size())
-    return Error{ErrorKind::argument, fmt::format("a composition of {} levels for a hierarchy of {}",
-                                                  composition.levels.size(), hierarchy.levels.size())};
+    return argument_error(fmt::format("a composition of {} levels for a hierarchy of {}", composition.levels.size(),
+                                      hierarchy.levels.size()));
   for (std::size_t l = 0; l < composition.levels.size(); ++l) {
     const LevelPlan& plan = composition.levels[l];
     const std::string_view shape = shape_names[static_cast<std::size_t>(plan.shape)];
     if (plan.shape == Shape::exchange && l + 1 != composition.levels.size())
-      return Error{ErrorKind::argument,
-                   fmt::format("level {}: {}.exchange is for the outermost level only", l, plan.algorithm->name)};
+      return argument_error(
+          fmt::format("level {}: {}.exchange is for the outermost level only", l, plan.algorithm->name));
     if (!has_forms(*plan.algorithm, plan.shape))
-      return Error{ErrorKind::argument, fmt::format("level {}: {} has no {} form", l, plan.algorithm->name, shape)};
+      return argument_error(fmt::format("level {}: {} has no {} form", l, plan.algorithm->name, shape));
   }
   return ok();
 }

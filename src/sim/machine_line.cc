@@ -251,8 +251,8 @@ Result<Mapping> mapping_from(std::string_view text) {
   if (text.starts_with(random))
     if (const auto seed = strata::parse_number(text.substr(random.size())))
       return Mapping{Mapping::Kind::random, *seed};
-  return Error{ErrorKind::argument,
-               fmt::format("'{}' is no mapping (slot, node, or random:SEED with a whole number)", printable(text))};
+  return argument_error(
+      fmt::format("'{}' is no mapping (slot, node, or random:SEED with a whole number)", printable(text)));
 }
 
 } // namespace strata::sim

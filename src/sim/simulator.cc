@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t most_in_flight = std::size_t{1} << 30; // steps: 4 GiB
 
 Status check(const Machine& machine, const Workload& workload, const Load& load) {
-  const auto refused = [](std::string message) { return Error{ErrorKind::argument, std::move(message)}; };
+  const auto refused = [](std::string message) { return argument_error(std::move(message)); };
   if (workload.ranks() != machine.ranks)
     return refused(fmt::format("programs of {} ranks for a machine of {}", workload.ranks(), machine.ranks));
   if (!workload.messages().empty() && machine.tiers.empty())

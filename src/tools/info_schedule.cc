@@ -32,8 +32,7 @@ Result<std::uint64_t> ranks_in(const std::string& levels) {
   }
   const std::uint64_t ranks = factors ? product : highest + 1;
   if (ranks >= 1 && ranks <= most_ranks) return ranks;
-  return Error{ErrorKind::argument,
-               fmt::format("--levels {} is about no ranks, or more than {}", printable(levels), most_ranks)};
+  return argument_error(fmt::format("--levels {} is about no ranks, or more than {}", printable(levels), most_ranks));
 }
 
 std::string verdict(const hier::AllReduce& schedule, int ranks) {
@@ -52,7 +51,7 @@ Result<topo::Hierarchy> hierarchy_of_levels(const std::string& levels) {
   if (!ranks) return ranks.error();
   const std::vector<topo::RankFacts> facts(*ranks);
   auto hierarchy = topo::hierarchy_by_hand(levels, facts);
-  if (!hierarchy) return Error{ErrorKind::argument, "--levels: " + hierarchy.error().message};
+  if (!hierarchy) return argument_error("--levels: " + hierarchy.error().message);
   return hierarchy;
 }
 
@@ -60,12 +59,11 @@ Result<std::string> schedule_text(const InfoFlags& flags) {
   const auto hierarchy = hierarchy_of_levels(flags.levels);
   if (!hierarchy) return hierarchy.error();
   const auto composition = hier::composition_from(flags.schedule, *hierarchy);
-  if (!composition) return Error{ErrorKind::argument, "--schedule: " + composition.error().message};
+  if (!composition) return argument_error("--schedule: " + composition.error().message);
   if (const Status fits = hier::check(*composition, *hierarchy); !fits)
-    return Error{ErrorKind::argument, "--schedule: " + fits.error().message};
+    return argument_error("--schedule: " + fits.error().message);
   if (flags.rank >= hierarchy->ranks)
-    return Error{ErrorKind::argument,
-                 fmt::format("--rank {}: there are ranks 0 to {}", flags.rank, hierarchy->ranks - 1)};
+    return argument_error(fmt::format("--rank {}: there are ranks 0 to {}", flags.rank, hierarchy->ranks - 1));
   const hier::AllReduce schedule(*hierarchy, *composition);
   std::string text =
       fmt::format("{} over {} ranks\n{}", hier::to_text(*composition), hierarchy->ranks, topo::to_text(*hierarchy, {}));

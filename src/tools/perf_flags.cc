@@ -23,16 +23,14 @@ struct Words {
   bool barrier = false, back_to_back = false;
 };
 
-Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
-
 Status add_sizes(std::vector<std::uint64_t>& sizes, std::string_view part) {
   const auto colon = part.find(':');
   const auto low = parse_bytes(std::string(part.substr(0, colon)));
-  if (!low) return refused("size " + low.error().message);
+  if (!low) return argument_error("size " + low.error().message);
   const auto high = colon == std::string_view::npos ? low : parse_bytes(std::string(part.substr(colon + 1)));
-  if (!high) return refused("size " + high.error().message);
+  if (!high) return argument_error("size " + high.error().message);
   if (*low == 0 || *high > most_bytes || *low > *high)
-    return refused(fmt::format("size {} is not allowed (1 to 1024G, or LOW:HIGH)", printable(part)));
+    return argument_error(fmt::format("size {} is not allowed (1 to 1024G, or LOW:HIGH)", printable(part)));
   for (std::uint64_t bytes = *low; bytes <= *high; bytes *= 2)
     sizes.push_back(bytes);
   return ok();
@@ -41,17 +39,17 @@ Status add_sizes(std::vector<std::uint64_t>& sizes, std::string_view part) {
 Status settle_types(PerfFlags& flags, const Words& words) {
   const auto element = type::element_named(words.element);
   if (!element || *element == type::Element::float16 || *element == type::Element::bfloat16)
-    return refused(fmt::format("--type {} is not allowed (int8 to int64, uint8 to uint64, float32 or float64)",
+    return argument_error(fmt::format("--type {} is not allowed (int8 to int64, uint8 to uint64, float32 or float64)",
                                printable(words.element)));
   const auto operation = type::operation_named(words.operation);
   if (!operation) {
     std::string known;
     for (std::size_t i = 0; i < type::operation_kinds; ++i)
       known += fmt::format("{}{}", i == 0 ? "" : ", ", type::name_of(static_cast<type::Operation>(i)));
-    return refused(fmt::format("--op {} is not allowed ({})", printable(words.operation), known));
+    return argument_error(fmt::format("--op {} is not allowed ({})", printable(words.operation), known));
   }
   if (!type::is_defined(*element, *operation))
-    return refused(fmt::format("--op {} is not defined for {}", words.operation, words.element));
+    return argument_error(fmt::format("--op {} is not defined for {}", words.operation, words.element));
   flags.element = *element;
   flags.operation = *operation;
   return ok();
@@ -66,10 +64,10 @@ Status settle_sizes(PerfFlags& flags, const Words& words) {
   const std::size_t element_bytes = type::bytes_of(flags.element);
   for (const std::uint64_t bytes : *sizes) {
     if (bytes % element_bytes != 0)
-      return refused(fmt::format("size {} is no multiple of the {} bytes of {}", bytes, element_bytes,
+      return argument_error(fmt::format("size {} is no multiple of the {} bytes of {}", bytes, element_bytes,
                                  type::name_of(flags.element)));
     if (bytes / element_bytes > std::numeric_limits<int>::max())
-      return refused(fmt::format("size {} is more than 2147483647 elements", bytes));
+      return argument_error(fmt::format("size {} is more than 2147483647 elements", bytes));
   }
   flags.sizes = std::move(*sizes);
   return ok();

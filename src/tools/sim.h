@@ -37,7 +37,8 @@ std::optional<int> parse(SimFlags& flags, int count, char** arguments);
 /// The flags for words as they stand behind their options, for parse and for tests.
 struct SimWords {
   std::vector<std::string> machine;
-  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan, profile, hwloc;
+  std::string algorithm = "all", bytes = "8,32K,1M,32M", mapping = "slot", slice, window, ranks, trace, plan, profile,
+              hwloc;
   bool flat = false, as_json = false;
 };
 Result<SimFlags> sim_flags_from(const SimWords& words);

@@ -14,15 +14,13 @@ namespace {
 constexpr const char* tool = "strata-sim";
 constexpr std::uint64_t most_slice = std::uint64_t{1} << 40, most_window = 1024;
 
-Error refused(std::string message) { return {ErrorKind::argument, std::move(message)}; }
-
 /// MACHINE, and behind it the inside of a node where a file says that.
 Result<std::string> machine_text_of(const SimWords& words) {
   std::string text = fmt::format("{}", fmt::join(words.machine, " "));
-  if (words.hwloc.empty() && text.empty()) return refused("MACHINE is missing; see strata-sim --help");
+  if (words.hwloc.empty() && text.empty()) return argument_error("MACHINE is missing; see strata-sim --help");
   if (words.hwloc.empty()) return text;
   const auto inside = words_of_file(words.hwloc);
-  if (!inside) return refused("--hwloc: " + inside.error().message);
+  if (!inside) return argument_error("--hwloc: " + inside.error().message);
   return text.empty() ? *inside : text + " " + *inside;
 }
 
@@ -34,35 +32,35 @@ Status settle_machine(SimFlags& flags, const SimWords& words) {
   std::optional<tune::Profile> profile;
   if (!words.profile.empty()) {
     auto read = profile_in(words.profile);
-    if (!read) return refused("--profile: " + read.error().message);
+    if (!read) return argument_error("--profile: " + read.error().message);
     profile = std::move(*read);
     flags.machine_text = fmt::format("profile={} {}", words.profile, text);
   }
   auto line = profile ? line_with_profile(*profile, text) : sim::machine_line_from(text);
   if (!line && !words.hwloc.empty())
-    return refused(fmt::format("MACHINE, with the file's inside of a node '{}', {}", text, line.error().message));
-  if (!line) return refused("MACHINE, " + line.error().message);
+    return argument_error(fmt::format("MACHINE, with the file's inside of a node '{}', {}", text, line.error().message));
+  if (!line) return argument_error("MACHINE, " + line.error().message);
   std::int64_t places = 1;
   for (const sim::LineLevel& level : line->levels)
     places *= level.count;
   if (!words.ranks.empty()) {
     const auto ranks = parse_number(words.ranks);
     if (!ranks || *ranks < 1 || *ranks > static_cast<std::uint64_t>(places))
-      return refused(
+      return argument_error(
           fmt::format("--ranks {} is not allowed (1 to {}, the places of MACHINE)", printable(words.ranks), places));
     line->ranks = static_cast<std::int64_t>(*ranks);
   }
   if (!words.plan.empty()) {
     const auto rank = parse_number(words.plan);
     if (!rank || *rank >= static_cast<std::uint64_t>(line->ranks))
-      return refused(fmt::format("--plan {} is not allowed (0 to {})", printable(words.plan), line->ranks - 1));
+      return argument_error(fmt::format("--plan {} is not allowed (0 to {})", printable(words.plan), line->ranks - 1));
     flags.planned_rank = static_cast<std::int32_t>(*rank);
   } else if (line->ranks > most_simulated_ranks) {
-    return refused(
+    return argument_error(
         fmt::format("MACHINE has {} ranks; {} at most are simulated (see --ranks)", line->ranks, most_simulated_ranks));
   }
   const auto mapping = sim::mapping_from(words.mapping);
-  if (!mapping) return refused("--mapping " + mapping.error().message);
+  if (!mapping) return argument_error("--mapping " + mapping.error().message);
   flags.mapping = words.mapping;
   flags.machine = profile ? machine_with_profile(*profile, *line, *mapping) : sim::machine_from(*line, *mapping);
   flags.hierarchy = words.flat ? topo::flat_hierarchy(sim::facts_of(flags.machine)) : sim::hierarchy_of(flags.machine);
@@ -73,7 +71,7 @@ Status settle_compositions(SimFlags& flags, const SimWords& words) {
   if (words.algorithm == "all") return ok();
   for (const std::string_view text : split(words.algorithm, ',')) {
     auto composition = hier::composition_from(std::string(trim(text)), flags.hierarchy);
-    if (!composition) return refused("--algorithm: " + composition.error().message);
+    if (!composition) return argument_error("--algorithm: " + composition.error().message);
     flags.compositions.push_back(std::move(*composition));
   }
   return ok();
@@ -81,23 +79,23 @@ Status settle_compositions(SimFlags& flags, const SimWords& words) {
 
 Status settle_sizes(SimFlags& flags, const SimWords& words) {
   auto sizes = sizes_from(words.bytes);
-  if (!sizes) return refused("--bytes: " + sizes.error().message);
+  if (!sizes) return argument_error("--bytes: " + sizes.error().message);
   for (const std::uint64_t bytes : *sizes)
     if (bytes % simulated_element_bytes != 0)
-      return refused(
+      return argument_error(
           fmt::format("--bytes: size {} is no multiple of the {} bytes of float32", bytes, simulated_element_bytes));
   flags.sizes = std::move(*sizes);
   if (!words.slice.empty()) {
     const auto slice = parse_bytes(words.slice);
     if (!slice || *slice < simulated_element_bytes || *slice > most_slice)
-      return refused(fmt::format("--slice {} is not allowed ({} to 1024G bytes)", printable(words.slice),
+      return argument_error(fmt::format("--slice {} is not allowed ({} to 1024G bytes)", printable(words.slice),
                                  simulated_element_bytes));
     flags.slice = *slice;
   }
   if (!words.window.empty()) {
     const auto window = parse_number(words.window);
     if (!window || *window < 1 || *window > most_window)
-      return refused(fmt::format("--window {} is not allowed (1 to {})", printable(words.window), most_window));
+      return argument_error(fmt::format("--window {} is not allowed (1 to {})", printable(words.window), most_window));
     flags.window = *window;
   }
   return ok();
@@ -113,11 +111,11 @@ Result<SimFlags> sim_flags_from(const SimWords& words) {
   if (!settled) return settled.error();
   flags.as_json = words.as_json;
   if (flags.planned_rank && (flags.compositions.size() > 1 || !words.trace.empty() || words.as_json))
-    return refused("--plan says in a table what one composition takes, or the one that is chosen: it takes neither "
+    return argument_error("--plan says in a table what one composition takes, or the one that is chosen: it takes neither "
                    "several in --algorithm, nor --trace or --json");
   flags.trace_file = words.trace;
   if (!flags.trace_file.empty() && (flags.sizes.size() != 1 || flags.compositions.size() != 1))
-    return refused("--trace shows one run: give one composition with --algorithm and one size with --bytes");
+    return argument_error("--trace shows one run: give one composition with --algorithm and one size with --bytes");
   return flags;
 }
 

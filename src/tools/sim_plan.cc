@@ -32,9 +32,9 @@ std::size_t messages_of(const sched::Program& program) {
 Result<std::string> planning_of(const SimFlags& flags) {
   const auto regular = topo::regular_from(flags.hierarchy);
   if (!regular)
-    return Error{ErrorKind::argument, fmt::format("--plan is for ranks that are dealt out regularly: mapping slot or "
-                                                  "node, and as many ranks in each group as in the others (here {})",
-                                                  flags.mapping)};
+    return argument_error(fmt::format("--plan is for ranks that are dealt out regularly: mapping slot or "
+                                      "node, and as many ranks in each group as in the others (here {})",
+                                      flags.mapping));
   std::string text =
       fmt::format("{} ranks; planning of rank {}\n{:>12}  {:>12}  {:>12}  {:>8}  {:>8}  schedule\n", regular->ranks,
                   *flags.planned_rank, "bytes", "choosing", "program", "steps", "messages");

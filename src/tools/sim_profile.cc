@@ -44,10 +44,9 @@ Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const s
   if (const auto inner = sim::machine_line_from(node); !inner)
     return inner.error();
   else if (inner->levels.front().medium == sim::Medium::network)
-    return Error{ErrorKind::argument,
-                 fmt::format("{} lies outside of a node, and that is the profile's to say (allowed: "
-                             "socket, numa, cache, core)",
-                             inner->levels.front().name)};
+    return argument_error(fmt::format("{} lies outside of a node, and that is the profile's to say (allowed: "
+                                      "socket, numa, cache, core)",
+                                      inner->levels.front().name));
   std::string numbers;
   if (profile.latency > 0) numbers += fmt::format("latency={:.9f}s", std::min(profile.latency, 10.0));
   if (profile.bandwidth > 0)

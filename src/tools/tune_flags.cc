@@ -25,8 +25,7 @@ Status settle_sizes(TuneFlags& flags, const std::vector<std::string>& words) {
   constexpr std::uint64_t most = std::uint64_t{std::numeric_limits<int>::max()} * sizeof(float);
   for (const std::uint64_t bytes : *sizes)
     if (bytes % sizeof(float) != 0 || bytes > most)
-      return Error{ErrorKind::argument,
-                   fmt::format("size {} is not allowed (a multiple of 4, {} at most)", bytes, most)};
+      return argument_error(fmt::format("size {} is not allowed (a multiple of 4, {} at most)", bytes, most));
   flags.sizes = std::move(*sizes);
   return ok();
 }

@@ -30,8 +30,7 @@ Result<nlohmann::json> facts_of(const strata_mpi_introspection* strata) {
     return Error{ErrorKind::unsupported, "strata does not serve these ranks; STRATA_LOG=choice says why"};
   for (const auto& [name, usual] : fixing_options)
     if (const auto value = facts["options"].value(name, std::string(usual)); value != usual)
-      return Error{ErrorKind::argument,
-                   fmt::format("STRATA_{}={} settles what is to be found out; run without it", name, value)};
+      return argument_error(fmt::format("STRATA_{}={} settles what is to be found out; run without it", name, value));
   return facts;
 }
 

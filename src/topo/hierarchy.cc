@@ -123,26 +123,25 @@ namespace {
 /// The groups of one level: complete, and numbered by their lowest rank.
 Status check_groups(const Hierarchy& hierarchy, const Level& level, const std::string& which) {
   if (level.group_of.size() != static_cast<std::size_t>(hierarchy.ranks))
-    return Error{ErrorKind::argument,
-                 fmt::format("{} places {} ranks of {}", which, level.group_of.size(), hierarchy.ranks)};
+    return argument_error(fmt::format("{} places {} ranks of {}", which, level.group_of.size(), hierarchy.ranks));
   std::int32_t next = 0;
   for (std::size_t rank = 0; rank < level.group_of.size(); ++rank) {
     const std::int32_t group = level.group_of[rank];
     if (group < 0 || group > next)
-      return Error{ErrorKind::argument, fmt::format("{} has rank {} in group {}, but groups are numbered by their "
-                                                    "lowest rank, so that {} is the next",
-                                                    which, rank, group, next)};
+      return argument_error(fmt::format("{} has rank {} in group {}, but groups are numbered by their "
+                                        "lowest rank, so that {} is the next",
+                                        which, rank, group, next));
     if (group == next) ++next;
   }
   if (next != level.groups)
-    return Error{ErrorKind::argument, fmt::format("{} says {} groups and has {}", which, level.groups, next)};
+    return argument_error(fmt::format("{} says {} groups and has {}", which, level.groups, next));
   return ok();
 }
 
 } // namespace
 
 Status check(const Hierarchy& hierarchy) {
-  if (hierarchy.ranks < 1) return Error{ErrorKind::argument, fmt::format("{} ranks", hierarchy.ranks)};
+  if (hierarchy.ranks < 1) return argument_error(fmt::format("{} ranks", hierarchy.ranks));
   std::int32_t units = hierarchy.ranks;
   for (std::size_t i = 0; i < hierarchy.levels.size(); ++i) {
     const Level& level = hierarchy.levels[i];
@@ -151,15 +150,15 @@ Status check(const Hierarchy& hierarchy) {
     if (i > 0) {
       const Level& before = hierarchy.levels[i - 1];
       if (const std::int32_t group = first_divided(before, level); group >= 0)
-        return Error{ErrorKind::argument, fmt::format("{} divides group {} (ranks {}) of level {}", which, group,
-                                                      number_list(ranks_of(before, group)), i - 1)};
+        return argument_error(fmt::format("{} divides group {} (ranks {}) of level {}", which, group,
+                                          number_list(ranks_of(before, group)), i - 1));
     }
     if (level.groups == units)
-      return Error{ErrorKind::argument,
-                   fmt::format("{} joins nothing: it has {} groups like what it is made of", which, level.groups)};
+      return argument_error(
+          fmt::format("{} joins nothing: it has {} groups like what it is made of", which, level.groups));
     units = level.groups;
   }
-  if (units != 1) return Error{ErrorKind::argument, fmt::format("the outermost level leaves {} groups apart", units)};
+  if (units != 1) return argument_error(fmt::format("the outermost level leaves {} groups apart", units));
   return ok();
 }
 

@@ -12,7 +12,7 @@ namespace strata::topo {
 
 namespace {
 
-Error refusal(std::string message) { return Error{ErrorKind::argument, std::move(message)}; }
+Error refusal(std::string message) { return argument_error(std::move(message)); }
 
 std::string level_name(std::size_t index) { return fmt::format("level{}", index); }
 

@@ -51,7 +51,7 @@ Status check_end(const std::string& file, const Statement& end, std::size_t stat
 } // namespace
 
 Error refusal_at(const std::string& file, std::size_t line, const std::string& message) {
-  return Error{ErrorKind::argument, fmt::format("{}:{}: {}", file, line, message)};
+  return argument_error(fmt::format("{}:{}: {}", file, line, message));
 }
 
 Result<std::vector<Statement>> statements_of(std::string_view text, const std::string& file, const Format& format) {

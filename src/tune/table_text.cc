@@ -75,7 +75,7 @@ Result<std::string> checked_composition(std::string_view text) {
   const auto separators = std::count_if(text.begin(), text.end(), [](char c) { return c == '+' || c == ','; });
   topo::Hierarchy levels;
   if (static_cast<std::size_t>(separators) >= topo::most_levels)
-    return Error{ErrorKind::argument, fmt::format("there are more than {} levels", topo::most_levels)};
+    return argument_error(fmt::format("there are more than {} levels", topo::most_levels));
   levels.levels.resize(static_cast<std::size_t>(separators) + 1);
   const auto composition = hier::composition_from(std::string(text), levels);
   if (!composition)
@@ -86,8 +86,8 @@ Result<std::string> checked_composition(std::string_view text) {
 Status set_slice(Way& way, const std::string& text) {
   const auto slice = parse_bytes(text);
   if (!slice || *slice < least_slice || *slice > most_slice)
-    return Error{ErrorKind::argument, fmt::format("slice={} cannot be ({} to {})", printable(text),
-                                                  format_bytes(least_slice), format_bytes(most_slice))};
+    return argument_error(fmt::format("slice={} cannot be ({} to {})", printable(text), format_bytes(least_slice),
+                                      format_bytes(most_slice)));
   way.slice = *slice;
   return ok();
 }
@@ -95,14 +95,13 @@ Status set_slice(Way& way, const std::string& text) {
 Status set_window(Way& way, const std::string& text) {
   const auto window = parse_number(text);
   if (!window || *window < 1 || *window > most_window)
-    return Error{ErrorKind::argument, fmt::format("window={} cannot be (1 to {})", printable(text), most_window)};
+    return argument_error(fmt::format("window={} cannot be (1 to {})", printable(text), most_window));
   way.window = *window;
   return ok();
 }
 
 Status set_racks(Way& way, const std::string& text) {
-  if (text != "ignored")
-    return Error{ErrorKind::argument, fmt::format("racks={} cannot be (ignored)", printable(text))};
+  if (text != "ignored") return argument_error(fmt::format("racks={} cannot be (ignored)", printable(text)));
   way.plain = true;
   return ok();
 }
@@ -113,8 +112,7 @@ Status set_around(Way& way, const std::string& text) {
       way.around = row.around;
       return ok();
     }
-  return Error{ErrorKind::argument,
-               fmt::format("around={} cannot be (nothing, published, results or both)", printable(text))};
+  return argument_error(fmt::format("around={} cannot be (nothing, published, results or both)", printable(text)));
 }
 
 struct WayKey {

@@ -22,7 +22,7 @@ Contexts::~Contexts() {
 
 Result<CUcontext> Contexts::primary(std::int32_t device) {
   if (device < 0 || device >= devices())
-    return Error{ErrorKind::argument, fmt::format("there is no device {}; allowed are 0 to {}", device, devices() - 1)};
+    return argument_error(fmt::format("there is no device {}; allowed are 0 to {}", device, devices() - 1));
   const std::lock_guard lock(mutex_);
   Place& place = places_[static_cast<std::size_t>(device)];
   if (place.context != nullptr) return place.context;

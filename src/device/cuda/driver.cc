@@ -173,7 +173,7 @@ Result<Facts> CudaDriver::facts(std::int32_t device) {
   if (!state) return state.error();
   const Library& library = (*state)->library;
   if (device < 0 || device >= (*state)->contexts.devices())
-    return Error{ErrorKind::argument, fmt::format("there is no device {}", device)};
+    return argument_error(fmt::format("there is no device {}", device));
   const CUdevice handle = (*state)->contexts.handle(device);
   Facts facts;
   char name[256] = "", address[32] = "";
@@ -202,8 +202,7 @@ Status CudaDriver::free(void* memory) {
   const auto found = memory_of(memory);
   if (!found) return found.error();
   const auto state = ready();
-  if (!state || found->kind != Kind::device)
-    return Error{ErrorKind::argument, fmt::format("{} is not memory of a device", memory)};
+  if (!state || found->kind != Kind::device) return argument_error(fmt::format("{} is not memory of a device", memory));
   const auto context = (*state)->contexts.primary(found->device);
   if (!context) return context.error();
   const Library& library = (*state)->library;
@@ -268,8 +267,7 @@ Status CudaDriver::synchronise(std::int32_t device) {
 Result<std::string> CudaDriver::export_memory(void* memory) {
   const auto found = memory_of(memory);
   if (!found) return found.error();
-  if (found->kind != Kind::device)
-    return Error{ErrorKind::argument, fmt::format("{} is not memory of a device", memory)};
+  if (found->kind != Kind::device) return argument_error(fmt::format("{} is not memory of a device", memory));
   if (!found->exportable)
     return Error{ErrorKind::unsupported,
                  fmt::format("memory of device {} from a pool or a virtual mapping has no handle for other processes",
@@ -296,8 +294,7 @@ Result<bool> CudaDriver::reaches(std::int32_t device, std::int32_t peer) {
   if (!state) return state.error();
   Contexts& contexts = (*state)->contexts;
   for (const std::int32_t one : {device, peer})
-    if (one < 0 || one >= contexts.devices())
-      return Error{ErrorKind::argument, fmt::format("there is no device {}", one)};
+    if (one < 0 || one >= contexts.devices()) return argument_error(fmt::format("there is no device {}", one));
   if (device == peer) return true;
   int can = 0;
   if (const CUresult code =

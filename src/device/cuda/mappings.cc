@@ -72,7 +72,7 @@ Result<void*> Mappings::open(const std::string& text, std::int32_t device) {
   const Exported expected;
   if (text.size() == sizeof exported) std::memcpy(&exported, text.data(), sizeof exported);
   if (text.size() != sizeof exported || exported.format != expected.format)
-    return Error{ErrorKind::argument, fmt::format("{} bytes that are no handle of CUDA memory", text.size())};
+    return argument_error(fmt::format("{} bytes that are no handle of CUDA memory", text.size()));
   if (exported.machine != this_machine())
     return Error{ErrorKind::unsupported, "a handle of CUDA memory on another machine cannot be opened"};
   if (exported.process == this_process())
@@ -109,7 +109,7 @@ Status Mappings::close(void* memory) {
     return library_.checked(library_.cuIpcCloseMemHandle(place_of(memory)),
                             fmt::format("cuIpcCloseMemHandle on device {}", device));
   }
-  return Error{ErrorKind::argument, fmt::format("{} is not the begin of memory of another process", memory)};
+  return argument_error(fmt::format("{} is not the begin of memory of another process", memory));
 }
 
 } // namespace strata::device

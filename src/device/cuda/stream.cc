@@ -43,10 +43,10 @@ Status CudaStream::copy(void* to, const void* from, std::size_t bytes) {
 Status CudaStream::reduce(type::Element element, type::Operation operation, void* to, std::span<const void* const> from,
                           std::size_t count) {
   if (from.empty() || from.size() > most_inputs || !type::is_defined(element, operation))
-    return Error{ErrorKind::argument, fmt::format("a device reduces 1 to {} vectors, not {}, by an operation that is "
-                                                  "defined on their elements, as {} of {} {}",
-                                                  most_inputs, from.size(), name_of(operation), name_of(element),
-                                                  type::is_defined(element, operation) ? "is" : "is not")};
+    return argument_error(fmt::format("a device reduces 1 to {} vectors, not {}, by an operation that is "
+                                      "defined on their elements, as {} of {} {}",
+                                      most_inputs, from.size(), name_of(operation), name_of(element),
+                                      type::is_defined(element, operation) ? "is" : "is not"));
   if (from.size() == 1) return copy(to, from[0], count * bytes_of(element));
   const Current current(library_, context_);
   return kernels_.reduce(stream_, element, operation, to, from, count);

@@ -13,14 +13,13 @@ Status Accelerator::copy(void* to, const void* from, std::size_t bytes) {
 
 Status Accelerator::check_reach(std::int32_t device, const void* pointer, std::size_t bytes) {
   const Memory found = memory.find(pointer);
-  if (found.kind == Kind::host)
-    return Error{ErrorKind::argument, fmt::format("a kernel cannot use host memory at {}", pointer)};
+  if (found.kind == Kind::host) return argument_error(fmt::format("a kernel cannot use host memory at {}", pointer));
   if (const auto reached = memory.reach(pointer, bytes); !reached) return reached.error();
   if (found.kind != Kind::device || found.device == device) return ok();
   const std::lock_guard lock(mutex);
   if (peers.contains({device, found.device})) return ok();
-  return Error{ErrorKind::argument,
-               fmt::format("device {} has no access to device {}'s memory at {}", device, found.device, pointer)};
+  return argument_error(
+      fmt::format("device {} has no access to device {}'s memory at {}", device, found.device, pointer));
 }
 
 } // namespace strata::device

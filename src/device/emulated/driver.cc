@@ -68,14 +68,14 @@ Status EmulatedStream::reduce(type::Element element, type::Operation operation, 
   const kernel::ReduceFunction function = kernel::scalar().find(element, operation);
   const std::size_t element_bytes = type::bytes_of(element), bytes = count * element_bytes;
   if (function == nullptr || from.empty() || from.size() > most_inputs)
-    return Error{ErrorKind::argument, fmt::format("no reduction {} of {} vectors of {}", type::name_of(operation),
-                                                  from.size(), type::name_of(element))};
+    return argument_error(fmt::format("no reduction {} of {} vectors of {}", type::name_of(operation), from.size(),
+                                      type::name_of(element)));
   std::array<const void*, most_inputs + 1> all{};
   std::copy(from.begin(), from.end(), all.begin());
   all[from.size()] = to;
   for (std::size_t i = 0; i <= from.size(); ++i) {
     if (reinterpret_cast<std::uintptr_t>(all[i]) % element_bytes != 0)
-      return Error{ErrorKind::argument, fmt::format("{} is not aligned to {} bytes", all[i], element_bytes)};
+      return argument_error(fmt::format("{} is not aligned to {} bytes", all[i], element_bytes));
     if (const Status reached = accelerator_->check_reach(device_, all[i], bytes); !reached) return reached;
   }
   enqueue([accelerator = accelerator_.get(), function, all, inputs = from.size(), count, bytes]() -> Status {
@@ -95,8 +95,8 @@ Status EmulatedStream::reduce(type::Element element, type::Operation operation, 
 
 Status EmulatedDriver::check(std::int32_t device) const {
   if (device >= 0 && device < accelerator_->faults.devices) return ok();
-  return Error{ErrorKind::argument,
-               fmt::format("there is no emulated device {} (0 to {})", device, accelerator_->faults.devices - 1)};
+  return argument_error(
+      fmt::format("there is no emulated device {} (0 to {})", device, accelerator_->faults.devices - 1));
 }
 
 Result<Facts> EmulatedDriver::facts(std::int32_t device) {

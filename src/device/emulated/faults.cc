@@ -42,10 +42,10 @@ Result<Faults> parse_faults(const std::string& text) {
   if (text.empty()) return faults;
   for (const std::string_view word : split(text, ','))
     if (!set(faults, word))
-      return Error{ErrorKind::argument, fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
-                                                    "fail-allocation, fail-pinned, fail-streams, devices=1 to 16, "
-                                                    "lost-after=COPIES)",
-                                                    printable(word))};
+      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
+                                        "fail-allocation, fail-pinned, fail-streams, devices=1 to 16, "
+                                        "lost-after=COPIES)",
+                                        printable(word)));
   return faults;
 }
 

@@ -84,7 +84,7 @@ Result<std::byte*> MemoryTable::map(Allocation made, void* at) {
 
 Result<std::byte*> MemoryTable::allocate(Kind kind, std::int32_t device, std::size_t bytes, Export exportable,
                                          void* at) {
-  if (bytes == 0 || kind == Kind::host) return Error{ErrorKind::argument, "no emulated memory of 0 bytes or host kind"};
+  if (bytes == 0 || kind == Kind::host) return argument_error("no emulated memory of 0 bytes or host kind");
   Allocation made;
   made.memory = {kind, kind == Kind::pinned ? -1 : device, 0, nullptr, bytes, exportable == Export::allowed};
   made.mapped_bytes = whole_pages(bytes);
@@ -104,7 +104,7 @@ Status MemoryTable::free(void* begin, Kind kind) {
   const std::lock_guard lock(mutex_);
   const auto found = table_.find(static_cast<std::byte*>(begin));
   if (found == table_.end() || found->second.memory.kind != kind || !found->second.opened_from.empty())
-    return Error{ErrorKind::argument, fmt::format("no allocation of that kind begins at {}", begin)};
+    return argument_error(fmt::format("no allocation of that kind begins at {}", begin));
   release(found->second);
   freed_[found->first] = found->second.mapped_bytes;
   table_.erase(found);
@@ -145,12 +145,12 @@ Result<std::byte*> MemoryTable::reach_locked(const void* pointer, std::size_t by
   const auto freed = freed_.upper_bound(static_cast<const std::byte*>(pointer));
   if (found == table_.end() && freed != freed_.begin())
     if (const auto& [begin, length] = *std::prev(freed); pointer < begin + length)
-      return Error{ErrorKind::argument, fmt::format("the memory at {} has been freed", pointer)};
+      return argument_error(fmt::format("the memory at {} has been freed", pointer));
   if (found == table_.end()) return const_cast<std::byte*>(static_cast<const std::byte*>(pointer));
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - found->first);
   if (bytes > found->second.memory.bytes - offset)
-    return Error{ErrorKind::argument, fmt::format("{} bytes at {} leave their allocation of {} bytes", bytes, pointer,
-                                                  found->second.memory.bytes)};
+    return argument_error(
+        fmt::format("{} bytes at {} leave their allocation of {} bytes", bytes, pointer, found->second.memory.bytes));
   return found->second.alias + offset;
 }
 
@@ -173,7 +173,7 @@ Result<void*> MemoryTable::open(const std::string& text, std::int32_t device) {
       }
   }
   Exported exported{};
-  if (text.size() != sizeof exported) return Error{ErrorKind::argument, "no handle of an emulated device's memory"};
+  if (text.size() != sizeof exported) return argument_error("no handle of an emulated device's memory");
   std::memcpy(&exported, text.data(), sizeof exported);
   if (exported.pid == ::getpid())
     return Error{ErrorKind::unsupported, "a process cannot open memory that it exported itself"};
@@ -202,7 +202,7 @@ Status MemoryTable::close(void* begin) {
   const std::lock_guard lock(mutex_);
   const auto found = table_.find(static_cast<std::byte*>(begin));
   if (found == table_.end() || found->second.opened_from.empty())
-    return Error{ErrorKind::argument, fmt::format("no memory of another process was opened at {}", begin)};
+    return argument_error(fmt::format("no memory of another process was opened at {}", begin));
   if (--found->second.openings > 0) return ok();
   release(found->second);
   freed_[found->first] = found->second.mapped_bytes;
