@@ -98,7 +98,7 @@ TEST(HwlocPlace, DescribesTheMachineInOneLine) {
 }
 
 TEST(HwlocPlace, RefusesAMachineThatHwlocDoesNotTake) {
-  const auto facts = place_in_machine("package:zero", std::vector<int>{0});
+  const auto facts = place_in_machine({"package:zero", {}}, std::vector<int>{0});
   ASSERT_FALSE(facts);
   EXPECT_EQ(facts.error().message, "hwloc does not take the machine \"package:zero\"");
 }
@@ -159,9 +159,7 @@ TEST(HwlocCores, LieWhereAProcessBoundToThemWould) {
   }
 }
 
-TEST(HwlocCores, AreHardwareThreadsWhereNoCoresAreKnown) {
-  EXPECT_EQ(cores_of({"package:2 pu:3", ""}).size(), 6u);
-}
+TEST(HwlocCores, AreHardwareThreadsWhereNoCoresAreKnown) { EXPECT_EQ(cores_of({"package:2 pu:3", ""}).size(), 6u); }
 
 TEST(HwlocCores, AreNotInWhatIsNoMachine) {
   for (const char* text : {"nonsense", "<?xml version=\"1.0\"?><topology version=\"2.0\"></topology>", "<a/>"}) {
