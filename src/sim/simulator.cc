@@ -13,15 +13,15 @@ namespace {
 constexpr std::size_t most_in_flight = std::size_t{1} << 30; // steps: 4 GiB
 
 Status check(const Machine& machine, const Workload& workload, const Load& load) {
-  const auto refused = [](std::string message) { return argument_error(std::move(message)); };
   if (workload.ranks() != machine.ranks)
-    return refused(fmt::format("programs of {} ranks for a machine of {}", workload.ranks(), machine.ranks));
+    return argument_error(fmt::format("programs of {} ranks for a machine of {}", workload.ranks(), machine.ranks));
   if (!workload.messages().empty() && machine.tiers.empty())
-    return refused("messages, but nothing that joins the ranks");
+    return argument_error("messages, but nothing that joins the ranks");
   if (load.element_bytes < 1 || load.bytes < 0 || load.bytes % load.element_bytes != 0)
-    return refused(fmt::format("{} bytes are no multiple of elements of {} bytes", load.bytes, load.element_bytes));
-  if (load.slice_bytes < 1) return refused(fmt::format("slices of {} bytes; at least 1", load.slice_bytes));
-  if (load.window < 1) return refused("a window of 0 slices; at least 1");
+    return argument_error(
+        fmt::format("{} bytes are no multiple of elements of {} bytes", load.bytes, load.element_bytes));
+  if (load.slice_bytes < 1) return argument_error(fmt::format("slices of {} bytes; at least 1", load.slice_bytes));
+  if (load.window < 1) return argument_error("a window of 0 slices; at least 1");
   return ok();
 }
 

@@ -40,7 +40,7 @@ Status settle_types(PerfFlags& flags, const Words& words) {
   const auto element = type::element_named(words.element);
   if (!element || *element == type::Element::float16 || *element == type::Element::bfloat16)
     return argument_error(fmt::format("--type {} is not allowed (int8 to int64, uint8 to uint64, float32 or float64)",
-                               printable(words.element)));
+                                      printable(words.element)));
   const auto operation = type::operation_named(words.operation);
   if (!operation) {
     std::string known;
@@ -65,7 +65,7 @@ Status settle_sizes(PerfFlags& flags, const Words& words) {
   for (const std::uint64_t bytes : *sizes) {
     if (bytes % element_bytes != 0)
       return argument_error(fmt::format("size {} is no multiple of the {} bytes of {}", bytes, element_bytes,
-                                 type::name_of(flags.element)));
+                                        type::name_of(flags.element)));
     if (bytes / element_bytes > std::numeric_limits<int>::max())
       return argument_error(fmt::format("size {} is more than 2147483647 elements", bytes));
   }

@@ -38,7 +38,8 @@ Status settle_machine(SimFlags& flags, const SimWords& words) {
   }
   auto line = profile ? line_with_profile(*profile, text) : sim::machine_line_from(text);
   if (!line && !words.hwloc.empty())
-    return argument_error(fmt::format("MACHINE, with the file's inside of a node '{}', {}", text, line.error().message));
+    return argument_error(
+        fmt::format("MACHINE, with the file's inside of a node '{}', {}", text, line.error().message));
   if (!line) return argument_error("MACHINE, " + line.error().message);
   std::int64_t places = 1;
   for (const sim::LineLevel& level : line->levels)
@@ -89,7 +90,7 @@ Status settle_sizes(SimFlags& flags, const SimWords& words) {
     const auto slice = parse_bytes(words.slice);
     if (!slice || *slice < simulated_element_bytes || *slice > most_slice)
       return argument_error(fmt::format("--slice {} is not allowed ({} to 1024G bytes)", printable(words.slice),
-                                 simulated_element_bytes));
+                                        simulated_element_bytes));
     flags.slice = *slice;
   }
   if (!words.window.empty()) {
@@ -111,8 +112,9 @@ Result<SimFlags> sim_flags_from(const SimWords& words) {
   if (!settled) return settled.error();
   flags.as_json = words.as_json;
   if (flags.planned_rank && (flags.compositions.size() > 1 || !words.trace.empty() || words.as_json))
-    return argument_error("--plan says in a table what one composition takes, or the one that is chosen: it takes neither "
-                   "several in --algorithm, nor --trace or --json");
+    return argument_error(
+        "--plan says in a table what one composition takes, or the one that is chosen: it takes neither "
+        "several in --algorithm, nor --trace or --json");
   flags.trace_file = words.trace;
   if (!flags.trace_file.empty() && (flags.sizes.size() != 1 || flags.compositions.size() != 1))
     return argument_error("--trace shows one run: give one composition with --algorithm and one size with --bytes");
