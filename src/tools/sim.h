@@ -29,6 +29,8 @@ struct SimFlags {
 
 /// More ranks than this take too long to make the programs of all of them.
 inline constexpr std::int64_t most_simulated_ranks = 16384;
+/// A file that describes a machine is no larger.
+inline constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 /// Sizes are of vectors of float32, which no slice or range cuts.
 inline constexpr std::int64_t simulated_element_bytes = 4;
 

@@ -12,8 +12,6 @@
 namespace strata::tools {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;
-
 std::string word_of(const std::string& level) { return level == "package" ? "socket" : level; }
 
 } // namespace
@@ -36,7 +34,7 @@ Result<std::string> words_of_cores(std::span<const topo::RankFacts> cores) {
 }
 
 Result<std::string> words_of_file(const std::string& file) {
-  const auto xml = text_of_file(file, most_bytes);
+  const auto xml = text_of_file(file, most_file_bytes);
   if (!xml) return Error{xml.error().kind, fmt::format("cannot read {}: {}", printable(file), xml.error().message)};
   std::vector<std::string> complaints; // of options that have nothing to do with it
   const auto cores = topo::cores_in_xml(options_from_environment(complaints), *xml);

@@ -14,8 +14,6 @@
 namespace strata::tools {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;
-
 /// The tier of the profile's level, with the numbers of its slowest group: a tier has one kind of uplink.
 sim::Tier tier_of(const tune::HostLevel& level, const tune::Profile& profile, std::span<const std::int64_t> hosts,
                   const sim::Link& inner) {
@@ -74,7 +72,7 @@ sim::Machine machine_with_profile(const tune::Profile& profile, const sim::Machi
 }
 
 Result<tune::Profile> profile_in(const std::string& file) {
-  const auto text = text_of_file(file, most_bytes);
+  const auto text = text_of_file(file, most_file_bytes);
   if (!text) return Error{text.error().kind, fmt::format("cannot read {}: {}", printable(file), text.error().message)};
   return tune::profile_from(*text, file);
 }
