@@ -87,6 +87,10 @@ struct strata_bootstrap {
   void (*release)(void* user);
 
   void* user; /**< Passed to the three functions. */
+
+  /** Not 0: all_gather and progress may be called from a thread of strata's own, whatever the program's threads do
+   *  meanwhile. strata_allreduce_on_stream() needs that; nothing else does. Under MPI: MPI_THREAD_MULTIPLE. */
+  int threads;
 };
 
 /** The version of the library, such as "0.1.0". Static text. */
@@ -109,7 +113,7 @@ const char* strata_last_error_message(void);
 int strata_context_create(const struct strata_bootstrap* bootstrap, strata_context_t** context);
 
 /** Frees a context; NULL is allowed. No rank waits for another: those that are late may still read what this rank sent
- *  them. No call may be running in the context. */
+ *  them. No call may be running in the context; for those that were put into streams this waits. */
 void strata_context_destroy(strata_context_t* context);
 
 /** Reduces `count` elements of all ranks into `receive` on every rank; all ranks get the same bits.
@@ -126,6 +130,32 @@ void strata_context_destroy(strata_context_t* context);
  *  Blocks until the result is there. Not safe for two threads in one context at once. */
 int strata_allreduce(strata_context_t* context, const void* send, void* receive, size_t count,
                      enum strata_element element, enum strata_operation operation);
+
+/** Puts an all-reduce into a stream of the program's accelerator and returns without waiting for it: it runs when the
+ *  stream gets there, and what is put into the stream later waits until it is done.
+ *
+ *  The first call starts a thread of strata's own, which runs the calls of this context one after the other, in the
+ *  order in which they were put, whichever streams they are in. So a stream must not wait for a call that was put later
+ *  into another one.
+ *
+ *  \param context  as in strata_allreduce(), as are the arguments up to `operation`; its bootstrap must allow `threads`
+ *                  unless it has one rank. Calls of both kinds may be mixed: strata_allreduce() runs behind all calls
+ *                  that were put before it.
+ *  \param send     as in strata_allreduce(), as is `receive`; both must stay until the stream has passed the call.
+ *  \param stream   a cudaStream_t (or CUstream). NULL is the legacy default stream of the current context; a program
+ *                  with default streams per thread passes cudaStreamPerThread. Not one that is captured into a graph.
+ *  \return STRATA_OK; then an error that comes up later is that of the next call on the context, and of
+ *          strata_context_state(): the stream goes on, and `receive` holds nothing to rely on. When nothing was put:
+ *          STRATA_ERR_ARG; STRATA_ERR_RESOURCE; STRATA_ERR_UNSUPPORTED (no accelerator is in use, the stream is being
+ *          captured or cannot wait for the host (CUDA before 11.7), or the bootstrap does not allow threads).
+ *  Not safe for two threads in one context at once. */
+int strata_allreduce_on_stream(strata_context_t* context, const void* send, void* receive, size_t count,
+                               enum strata_element element, enum strata_operation operation, void* stream);
+
+/** Whether all is well with a context, as far as is known by now: STRATA_OK, or the error of a call on a stream that
+ *  failed, with strata_last_error_message(). Such a context can only be destroyed. Waits for nothing. STRATA_ERR_ARG:
+ *  context is NULL. Any thread. */
+int strata_context_state(strata_context_t* context);
 
 #ifdef __cplusplus
 }

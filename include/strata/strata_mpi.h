@@ -101,6 +101,7 @@ static inline void strata_mpi_release(void* user) {
  * MPI_Finalize. \return as strata_context_create(); STRATA_ERR_ARG for an intercommunicator. */
 static inline int strata_context_create_mpi(MPI_Comm communicator, strata_context_t** context) {
   struct strata_bootstrap bootstrap;
+  int level = MPI_THREAD_SINGLE;
   MPI_Comm* own = (MPI_Comm*)malloc(sizeof *own);
   int between = 0, rank = 0, ranks = 0;
   if (context == NULL) {
@@ -121,6 +122,7 @@ static inline int strata_context_create_mpi(MPI_Comm communicator, strata_contex
   bootstrap.progress = strata_mpi_progress;
   bootstrap.release = strata_mpi_release;
   bootstrap.user = own;
+  bootstrap.threads = MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
   return strata_context_create(&bootstrap, context);
 }
 

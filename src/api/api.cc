@@ -3,6 +3,7 @@
 #include "api/bootstrap.h"
 #include "api/call.h"
 #include "api/error.h"
+#include "comm/stream_calls.h"
 #include "comm/transports.h"
 
 #include "base/log.h"
@@ -15,8 +16,9 @@
 /// A context of one rank needs no links.
 struct strata_context {
   std::unique_ptr<strata::comm::Context> links;
-  std::unique_ptr<strata::comm::Bootstrap> alone; ///< kept for its release function
-  strata::comm::Device* device = nullptr;         ///< of one rank: where its buffers may be; null: the host's memory
+  std::unique_ptr<strata::comm::Bootstrap> alone;       ///< kept for its release function
+  strata::comm::Device* device = nullptr;               ///< where buffers may be; null: in the host's memory
+  std::unique_ptr<strata::comm::StreamCalls> on_stream; ///< null: no accelerator; last, because it uses the others
 };
 
 namespace strata::api {
@@ -42,10 +44,29 @@ void tell_complaints(ProcessState& state) {
   state.complaints.clear();
 }
 
+Status reduce_with_others(comm::Context& links, const comm::Call& call) {
+  const comm::Outcome outcome = links.all_reduce(call);
+  if (outcome == comm::Outcome::done) return ok();
+  if (outcome == comm::Outcome::peer_lost) return Error{ErrorKind::peer, links.trouble()};
+  return Error{ErrorKind::resource, "no schedule could be set up for this size: a rank has no memory left for it "
+                                    "(STRATA_LOG=choice tells which, STRATA_SEGMENT and STRATA_SCRATCH limit it)"};
+}
+
+/// On the thread of the call, or on that of the calls on streams.
+Status reduce(const strata_context& context, const comm::Call& call) {
+  if (context.links) return reduce_with_others(*context.links, call);
+  if (call.output == call.input) return ok();
+  const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
+  return comm::copy_anywhere(context.device, call.output, call.input, bytes);
+}
+
 Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) {
+  made.device = process_state().process.device();
+  if (made.device != nullptr)
+    made.on_stream = std::make_unique<comm::StreamCalls>(
+        *made.device, [&made](const comm::Call& call) { return reduce(made, call); });
   if (bootstrap->ranks() == 1) {
     made.alone = std::move(bootstrap);
-    made.device = process_state().process.device();
     return ok();
   }
   ProcessState& state = process_state();
@@ -57,20 +78,26 @@ Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) 
   return ok();
 }
 
-int run(strata_context& context, const comm::Call& call) {
-  if (call.elements == 0) return STRATA_OK;
-  if (context.links) {
-    const comm::Outcome outcome = context.links->all_reduce(call);
-    if (outcome == comm::Outcome::done) return STRATA_OK;
-    if (outcome == comm::Outcome::peer_lost) return fail(ErrorKind::peer, context.links->trouble());
-    return fail(ErrorKind::resource, "no schedule could be set up for this size: a rank has no memory left for it "
-                                     "(STRATA_LOG=choice tells which, STRATA_SEGMENT and STRATA_SCRATCH limit it)");
-  }
-  if (call.output == call.input) return STRATA_OK;
-  const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
-  const Status copied = comm::copy_anywhere(context.device, call.output, call.input, bytes);
-  return copied ? STRATA_OK : fail(copied.error());
+Status run(strata_context& context, const comm::Call& call) {
+  if (call.elements == 0) return ok();
+  if (context.on_stream)
+    if (const Status before = context.on_stream->finish(); !before) return before;
+  return reduce(context, call);
 }
+
+Status put(strata_context& context, const comm::Call& call, void* stream) {
+  if (!context.on_stream || !context.device->in_use())
+    return Error{ErrorKind::unsupported, "there is no stream: this process uses no accelerator that strata knows "
+                                         "(STRATA_DEVICE, and strata-info lists what there is)"};
+  if (call.elements == 0) return ok();
+  if (context.links && !context.links->takes_any_thread())
+    return Error{ErrorKind::unsupported,
+                 "the bootstrap does not allow threads, which calls on streams need (under MPI: "
+                 "MPI_THREAD_MULTIPLE)"};
+  return context.on_stream->enqueue(call, stream);
+}
+
+int code_of(const Status& status) { return status ? STRATA_OK : fail(status.error()); }
 
 } // namespace
 } // namespace strata::api
@@ -101,7 +128,30 @@ STRATA_EXPORT int strata_allreduce(strata_context_t* context, const void* send, 
   if (context == nullptr) return api::fail(ErrorKind::argument, "context is NULL");
   try {
     const auto call = api::checked_call(send, receive, count, element, operation);
-    return call ? api::run(*context, *call) : api::fail(call.error());
+    return call ? api::code_of(api::run(*context, *call)) : api::fail(call.error());
+  } catch (const std::bad_alloc&) {
+    return api::fail_for_memory();
+  }
+}
+
+STRATA_EXPORT int strata_allreduce_on_stream(strata_context_t* context, const void* send, void* receive, size_t count,
+                                             enum strata_element element, enum strata_operation operation,
+                                             void* stream) {
+  using namespace strata;
+  if (context == nullptr) return api::fail(ErrorKind::argument, "context is NULL");
+  try {
+    const auto call = api::checked_call(send, receive, count, element, operation);
+    return call ? api::code_of(api::put(*context, *call, stream)) : api::fail(call.error());
+  } catch (const std::bad_alloc&) {
+    return api::fail_for_memory();
+  }
+}
+
+STRATA_EXPORT int strata_context_state(strata_context_t* context) {
+  using namespace strata;
+  if (context == nullptr) return api::fail(ErrorKind::argument, "context is NULL");
+  try {
+    return context->on_stream ? api::code_of(context->on_stream->state()) : STRATA_OK;
   } catch (const std::bad_alloc&) {
     return api::fail_for_memory();
   }

@@ -21,6 +21,7 @@ public:
   std::int32_t ranks() const override { return table_.ranks; }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override;
   engine::IdleHook idle_hook() const override { return {table_.progress, table_.user}; }
+  bool takes_any_thread() const override { return table_.threads != 0; }
 
 private:
   strata_bootstrap table_;

@@ -23,6 +23,8 @@ public:
   virtual Status all_gather(const void* mine, void* all, std::size_t bytes) = 0;
   /// To be called while waiting.
   virtual engine::IdleHook idle_hook() const { return {}; }
+  /// Whether all_gather() and the idle hook may be called from a thread of strata's own.
+  virtual bool takes_any_thread() const { return false; }
   /// Whether a call can be handed to another library (an MPI library).
   virtual bool has_native() const { return false; }
   /// That library as a table of ways names it: "openmpi-4.1"; empty: there is none.

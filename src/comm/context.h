@@ -73,6 +73,9 @@ public:
   const topo::Hierarchy& hierarchy() const { return situation_.job.hierarchy; }
   const Options& options() const { return options_; }
 
+  /// Whether calls may come from a thread of strata's own, while the program's threads do what they like.
+  bool takes_any_thread() const { return bootstrap_->takes_any_thread(); }
+
   /// For strata-info and the log: which transport reaches each rank ("self" for this one), and host names.
   const std::vector<std::string>& transport_by_rank() const { return transport_names_; }
   const std::vector<std::string>& hosts() const { return hosts_; }

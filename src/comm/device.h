@@ -2,6 +2,7 @@
 // The process' accelerators, and what strata keeps for them.
 #pragma once
 
+#include "comm/stream_words.h"
 #include "comm/tally.h"
 #include "device/bounce_pool.h"
 #include "engine/scratch.h"
@@ -25,12 +26,14 @@ inline constexpr std::size_t device_paths = 3;
 class Device {
 public:
   Device(std::unique_ptr<device::Driver> opened, std::size_t most_bounce_bytes, std::size_t most_memory)
-      : driver_(std::move(opened)), bounces_(*driver_, most_bounce_bytes), memory_(most_memory) {}
+      : driver_(std::move(opened)), bounces_(*driver_, most_bounce_bytes), memory_(most_memory), words_(*driver_) {}
 
   device::Driver& driver() { return *driver_; }
   device::BouncePool& bounces() { return bounces_; }
   /// Device memory of strata's own.
   engine::ScratchBudget& memory() { return memory_; }
+  /// Through which streams of the program and strata wait for each other.
+  StreamWords& words() { return words_; }
   /// Whether a buffer of the program can be in device memory by now.
   bool in_use() const { return driver_->initialised(); }
 
@@ -64,6 +67,7 @@ private:
   std::unique_ptr<device::Driver> driver_;
   device::BouncePool bounces_; // refers to the driver
   engine::ScratchBudget memory_;
+  StreamWords words_; // refers to the driver
   std::atomic<std::int32_t> used_{-1};
   std::array<Count, device_paths> counts_{};
   std::atomic<bool> told_{false}, told_of_peers_{false};

@@ -14,6 +14,8 @@ joinable_sources += \
   src/comm/process.cc src/comm/process.h \
   src/comm/resident.cc src/comm/resident.h \
   src/comm/staging.cc src/comm/staging.h \
+  src/comm/stream_calls.cc src/comm/stream_calls.h \
+  src/comm/stream_words.cc src/comm/stream_words.h \
   src/comm/tally.h \
   src/comm/transports.cc src/comm/transports.h \
   src/comm/waits.cc src/comm/waits.h src/comm/watch.cc src/comm/watch.h

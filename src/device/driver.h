@@ -88,6 +88,12 @@ public:
   virtual Status record(Event& event) = 0;
   /// What is enqueued from now on runs after the event's present place, which may be in another stream of this process.
   virtual Status wait_for(Event& event) = 0;
+  /// Enqueues that `*word` becomes `value` once all that was enqueued before has run, for a host that looks at it.
+  /// Words are in memory that allocate_pinned() gave. Errors: unsupported, where streams of this device cannot do that.
+  virtual Status set_word(std::uint32_t* word, std::uint32_t value) = 0;
+  /// What is enqueued from now on runs after somebody has set `*word` to `value` or to one of the 2^31 - 1 behind it.
+  /// Errors as set_word().
+  virtual Status wait_for_word(const std::uint32_t* word, std::uint32_t value) = 0;
   /// Waits until all that was enqueued has run.
   virtual Status synchronise() = 0;
 };
@@ -109,17 +115,37 @@ public:
 
   virtual std::int32_t devices() = 0;
   virtual Result<Facts> facts(std::int32_t device) = 0;
+  /// How many direct links (NVLinks) of the device are up; -1: not known. Takes milliseconds: for tools.
+  virtual std::int32_t links(std::int32_t device) = 0;
 
   /// Device memory of strata's own, aligned to 256 bytes at least, exportable.
   virtual Result<void*> allocate(std::int32_t device, std::size_t bytes) = 0;
   /// Frees what allocate() gave. Waits for no stream: the caller has.
   virtual Status free(void* memory) = 0;
+  /// Memory that moves between the host and `device` by itself; for tools, strata itself uses none.
+  virtual Result<void*> allocate_managed(std::int32_t device, std::size_t bytes) = 0;
+  virtual Status free_managed(void* memory) = 0;
   /// Host memory that every device copies from and to without a stop-over, aligned to a page.
   virtual Result<void*> allocate_pinned(std::size_t bytes) = 0;
   virtual Status free_pinned(void* memory) = 0;
 
   virtual Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) = 0;
+  /// A stream of the program (CUDA: a cudaStream_t, null for the default one), to put work into it as the program does;
+  /// it stays the program's. Errors: unsupported, while it is captured into a graph; another, if it is none, or there
+  /// is no current context to have a default one.
+  virtual Result<std::unique_ptr<Stream>> adopt_stream(void* stream) = 0;
   virtual Result<std::unique_ptr<Event>> make_event(std::int32_t device) = 0;
+  /// Does now what Stream::reduce() would do at its first call on the device of `memory`, and what may wait for all
+  /// work of the device; for a call that is to run while a stream waits for it. Of the host's memory: nothing.
+  virtual Status prepare_reduction(const void* memory, type::Element element, type::Operation operation) = 0;
+  /// An error once the device of `memory`, or what was put into its streams, has failed. Never waits.
+  virtual Status check(const void* memory) = 0;
+  /// From the first hold to the last release, free(), free_pinned() and close_exported() only note what they are given:
+  /// a driver waits there for all work of a device, and a stream may be waiting for the caller.
+  virtual void hold_frees() = 0;
+  virtual void release_frees() = 0;
+  /// What this thread asks for is never part of what other threads capture into graphs, and does not break it.
+  virtual void leave_captures_alone() = 0;
   /// Waits for all streams of the device, the program's too.
   virtual Status synchronise(std::int32_t device) = 0;
 

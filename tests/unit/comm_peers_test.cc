@@ -222,6 +222,10 @@ struct ImpatientSharingDriver : SharingDriver {
     }
     Status record(device::Event& event) override { return real->record(*static_cast<Reached&>(event).real); }
     Status wait_for(device::Event& event) override { return real->wait_for(*static_cast<Reached&>(event).real); }
+    Status set_word(std::uint32_t* word, std::uint32_t value) override { return real->set_word(word, value); }
+    Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
+      return real->wait_for_word(word, value);
+    }
     Status synchronise() override { return real->synchronise(); }
     std::unique_ptr<Stream> real;
   };

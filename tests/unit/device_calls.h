@@ -114,6 +114,10 @@ struct ImpatientDriver : device::EmulatedDriver {
     Status reduce(Element, Operation, void*, std::span<const void* const>, std::size_t) override { return ok(); }
     Status record(device::Event&) override { return ok(); }
     Status wait_for(device::Event&) override { return ok(); }
+    Status set_word(std::uint32_t* word, std::uint32_t value) override { return real_->set_word(word, value); }
+    Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
+      return real_->wait_for_word(word, value);
+    }
     Status synchronise() override { return real_->synchronise(); }
     std::unique_ptr<Stream> real_;
   };

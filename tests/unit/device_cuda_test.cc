@@ -149,7 +149,10 @@ TEST_F(CudaDriverTest, GivesEverythingBack) {
     cuda().launched = run_kernel;
     ASSERT_TRUE(sum(cuda(), **stream));
     const auto device = driver_->allocate(2, 4096), pinned = driver_->allocate_pinned(4096);
-    ASSERT_TRUE(device && pinned);
+    const auto managed = driver_->allocate_managed(1, 4096);
+    ASSERT_TRUE(device && pinned && managed);
+    EXPECT_FALSE(driver_->free(*managed)) << "it is no device memory";
+    EXPECT_TRUE(driver_->free_managed(*managed));
     EXPECT_TRUE(driver_->free(*device));
     EXPECT_TRUE(driver_->free_pinned(*pinned));
   }
@@ -199,6 +202,14 @@ TEST_F(CudaDriverTest, TellsTheFactsOfADevice) {
   EXPECT_EQ(facts->bytes, std::size_t{80} << 30);
   EXPECT_FALSE(driver_->facts(fake_devices));
   EXPECT_FALSE(driver_->make_stream(-1));
+}
+
+TEST_F(CudaDriverTest, CountsTheNvlinksWhereThereIsNvml) {
+  EXPECT_EQ(driver_->links(0), -1) << "there is no libnvidia-ml.so.1";
+  void* const nvml = dlopen((folder_of_build() + "/tests/unit/libnvidia-ml.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(nvml, nullptr) << dlerror();
+  EXPECT_EQ(driver_->links(0), 4);
+  dlclose(nvml);
 }
 
 TEST_F(CudaDriverTest, NamesTheCallThatFailedAndItsReason) {

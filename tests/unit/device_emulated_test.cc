@@ -207,7 +207,7 @@ TEST_F(EmulatedDevice, RefusesToOpenWhatThisProcessExported) {
 }
 
 TEST_F(EmulatedDevice, DeniesAndFailsWhatItsFaultsSay) {
-  use("devices=2,deny-ipc,deny-peer,fail-allocation,fail-pinned,fail-streams");
+  use("devices=2,deny-ipc,deny-peer,fail-allocation,fail-pinned,fail-streams,no-words,captures");
   void* const memory = *accelerator_->memory.allocate(Kind::device, 0, 8, Export::allowed);
   EXPECT_EQ(driver_.export_memory(memory).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(driver_.enable_peer_access(0, 1).error().kind, ErrorKind::unsupported);

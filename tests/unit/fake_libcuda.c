@@ -2,42 +2,11 @@
 // A libcuda.so.1 for machines without a GPU: the calls that src/device/cuda makes, over memory of the host. What is
 // enqueued runs at once, kernels are run by the test. It is stricter than CUDA where CUDA's manual asks for more than
 // its library checks: a context that is not current is an error.
-#define _GNU_SOURCE
-#include "fake_libcuda.h"
-
-#include <cuda.h>
+#include "fake_libcuda_state.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXPORTED __attribute__((visibility("default")))
-
-struct CUctx_st {
-  int device;
-  int retained;
-};
-struct CUstream_st {
-  CUcontext context;
-};
-struct CUevent_st {
-  CUcontext context;
-};
-struct CUmod_st {
-  CUcontext context;
-  const unsigned char* image;
-};
-struct CUfunc_st {
-  char name[64];
-};
-struct allocation {
-  char* begin;
-  size_t bytes;
-  enum fake_memory kind;
-  int device;
-  unsigned long long id;
-  struct allocation* mapped; // what is mapped by a handle; null for memory that was allocated
-};
 
 enum { most_allocations = 64, most_calls = 64, most_depth = 16 };
 
@@ -49,11 +18,8 @@ static struct {
 } counts[most_calls];
 static struct CUctx_st primaries[fake_devices], own_contexts[fake_devices];
 static CUcontext stack[most_depth];
-static int depth, objects;
-static struct CUfunc_st functions[128];
-static int known_functions;
-
-extern struct fake_libcuda fake_libcuda EXPORTED;
+static int depth;
+int fake_objects;
 
 static unsigned calls(const char* name) {
   for (int i = 0; i < most_calls && counts[i].name != NULL; ++i)
@@ -61,8 +27,7 @@ static unsigned calls(const char* name) {
   return 0;
 }
 
-// Every call begins with this: it is counted, and fails if the test says so.
-static CUresult asked(const char* name) {
+CUresult fake_asked(const char* name) {
   int i = 0;
   while (i < most_calls - 1 && counts[i].name != NULL && strcmp(counts[i].name, name) != 0)
     ++i;
@@ -72,19 +37,10 @@ static CUresult asked(const char* name) {
     return (CUresult)fake_libcuda.failing_code;
   return fake_libcuda.initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
-#define ASKED(name)                                                                                                    \
-  do {                                                                                                                 \
-    const CUresult answer = asked(name);                                                                               \
-    if (answer != CUDA_SUCCESS) return answer;                                                                         \
-  } while (0)
-#define NEEDS(condition, code)                                                                                         \
-  do {                                                                                                                 \
-    if (!(condition)) return code;                                                                                     \
-  } while (0)
 
-static CUcontext current_context(void) { return depth == 0 ? NULL : stack[depth - 1]; }
+CUcontext fake_current_context(void) { return depth == 0 ? NULL : stack[depth - 1]; }
 
-static struct allocation* allocation_at(const void* pointer) {
+struct allocation* fake_allocation_at(const void* pointer) {
   const char* at = pointer;
   for (int i = 0; i < most_allocations; ++i)
     if (allocations[i].begin != NULL && at >= allocations[i].begin && at < allocations[i].begin + allocations[i].bytes)
@@ -103,7 +59,7 @@ static void* add(enum fake_memory kind, int device, size_t bytes) {
 }
 
 static CUresult release_at(void* memory) {
-  struct allocation* const found = allocation_at(memory);
+  struct allocation* const found = fake_allocation_at(memory);
   NEEDS(found != NULL && found->begin == memory, CUDA_ERROR_INVALID_VALUE);
   free(found->begin);
   found->begin = NULL;
@@ -117,10 +73,10 @@ static void* enter_own_context(int device) {
   return stack[depth++] = &own_contexts[device];
 }
 static void leave_context(void) { --depth; }
-static void* current(void) { return current_context(); }
+static void* current(void) { return fake_current_context(); }
 
 static int left_over(void) {
-  int left = objects;
+  int left = fake_objects;
   for (int device = 0; device < fake_devices; ++device)
     left += primaries[device].retained;
   for (int i = 0; i < most_allocations; ++i)
@@ -135,10 +91,11 @@ static void reset(void) {
   memset(primaries, 0, sizeof primaries);
   for (int device = 0; device < fake_devices; ++device)
     primaries[device].device = device;
-  depth = objects = known_functions = 0;
+  depth = fake_objects = 0;
   fake_libcuda.initialised = 1;
   fake_libcuda.version = 12040;
   fake_libcuda.lookup_needs_context = fake_libcuda.events_pending = fake_libcuda.peers_denied = 0;
+  fake_libcuda.capturing = 0;
   fake_libcuda.failing = fake_libcuda.missing_kernel = NULL;
   fake_libcuda.launched = NULL;
 }
@@ -151,6 +108,8 @@ struct fake_libcuda fake_libcuda = {.version = 12040,
                                     .current = current,
                                     .enter_own_context = enter_own_context,
                                     .leave_context = leave_context,
+                                    .make_stream = fake_make_stream,
+                                    .release_stream = fake_release_stream,
                                     .left_over = left_over};
 
 // ---- the library and its devices --------------------------------------------------------------------------------
@@ -262,7 +221,14 @@ EXPORTED CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, i
 
 EXPORTED CUresult cuCtxGetCurrent(CUcontext* context) {
   ASKED("cuCtxGetCurrent");
-  *context = current_context();
+  *context = fake_current_context();
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuCtxGetDevice(CUdevice* device) {
+  ASKED("cuCtxGetDevice");
+  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
+  *device = fake_current_context()->device;
   return CUDA_SUCCESS;
 }
 
@@ -282,13 +248,13 @@ EXPORTED CUresult cuCtxPopCurrent(CUcontext* context) {
 
 EXPORTED CUresult cuCtxSynchronize(void) {
   ASKED("cuCtxSynchronize");
-  NEEDS(current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
+  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   ASKED("cuCtxEnablePeerAccess");
-  NEEDS(current_context() != NULL && peer != current_context() && flags == 0, CUDA_ERROR_INVALID_CONTEXT);
+  NEEDS(fake_current_context() != NULL && peer != fake_current_context() && flags == 0, CUDA_ERROR_INVALID_CONTEXT);
   return calls("cuCtxEnablePeerAccess") > 1 ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
 }
 
@@ -325,8 +291,8 @@ static void answer(CUpointer_attribute attribute, const struct allocation* found
 EXPORTED CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values,
                                          CUdeviceptr pointer) {
   ASKED("cuPointerGetAttributes");
-  NEEDS(!fake_libcuda.lookup_needs_context || current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  const struct allocation* const found = allocation_at((const void*)(uintptr_t)pointer);
+  NEEDS(!fake_libcuda.lookup_needs_context || fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
+  const struct allocation* const found = fake_allocation_at((const void*)(uintptr_t)pointer);
   for (unsigned i = 0; i < count; ++i)
     answer(attributes[i], found, values[i]);
   return CUDA_SUCCESS;
@@ -334,35 +300,42 @@ EXPORTED CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* at
 
 EXPORTED CUresult cuMemAlloc(CUdeviceptr* place, size_t bytes) {
   ASKED("cuMemAlloc");
-  NEEDS(current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  *place = (CUdeviceptr)(uintptr_t)add(fake_device, current_context()->device, bytes);
+  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
+  *place = (CUdeviceptr)(uintptr_t)add(fake_device, fake_current_context()->device, bytes);
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuMemAllocManaged(CUdeviceptr* place, size_t bytes, unsigned flags) {
+  ASKED("cuMemAllocManaged");
+  NEEDS(fake_current_context() != NULL && flags == CU_MEM_ATTACH_GLOBAL, CUDA_ERROR_INVALID_CONTEXT);
+  *place = (CUdeviceptr)(uintptr_t)add(fake_managed, fake_current_context()->device, bytes);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuMemFree(CUdeviceptr place) {
   ASKED("cuMemFree");
-  NEEDS(current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
+  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
   return release_at((void*)(uintptr_t)place);
 }
 
 EXPORTED CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
   ASKED("cuMemHostAlloc");
-  NEEDS(current_context() != NULL && flags == CU_MEMHOSTALLOC_PORTABLE, CUDA_ERROR_INVALID_CONTEXT);
-  *memory = add(fake_pinned, current_context()->device, bytes);
+  NEEDS(fake_current_context() != NULL && flags == CU_MEMHOSTALLOC_PORTABLE, CUDA_ERROR_INVALID_CONTEXT);
+  *memory = add(fake_pinned, fake_current_context()->device, bytes);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuMemFreeHost(void* memory) {
   ASKED("cuMemFreeHost");
-  NEEDS(current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
+  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
   return release_at(memory);
 }
 
 // A handle holds the address of the exported memory: all tests are one process.
 EXPORTED CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr place) {
   ASKED("cuIpcGetMemHandle");
-  struct allocation* const found = allocation_at((void*)(uintptr_t)place);
-  NEEDS(found != NULL && found->kind == fake_device && current_context() != NULL, CUDA_ERROR_INVALID_VALUE);
+  struct allocation* const found = fake_allocation_at((void*)(uintptr_t)place);
+  NEEDS(found != NULL && found->kind == fake_device && fake_current_context() != NULL, CUDA_ERROR_INVALID_VALUE);
   memset(handle, 0, sizeof *handle);
   memcpy(handle, &found, sizeof found);
   return CUDA_SUCCESS;
@@ -373,10 +346,10 @@ EXPORTED CUresult cuIpcOpenMemHandle(CUdeviceptr* place, CUipcMemHandle handle, 
   ASKED("cuIpcOpenMemHandle");
   struct allocation* exported = NULL;
   memcpy(&exported, &handle, sizeof exported);
-  NEEDS(current_context() != NULL && flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS && exported->begin != NULL,
+  NEEDS(fake_current_context() != NULL && flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS && exported->begin != NULL,
         CUDA_ERROR_INVALID_VALUE);
   void* const mapped = add(fake_device, exported->device, exported->bytes);
-  allocation_at(mapped)->mapped = exported;
+  fake_allocation_at(mapped)->mapped = exported;
   *place = (CUdeviceptr)(uintptr_t)mapped;
   return CUDA_SUCCESS;
 }
@@ -384,117 +357,7 @@ EXPORTED CUresult cuIpcOpenMemHandle(CUdeviceptr* place, CUipcMemHandle handle, 
 
 EXPORTED CUresult cuIpcCloseMemHandle(CUdeviceptr place) {
   ASKED("cuIpcCloseMemHandle");
-  const struct allocation* const found = allocation_at((void*)(uintptr_t)place);
-  NEEDS(found != NULL && found->mapped != NULL && current_context() != NULL, CUDA_ERROR_INVALID_VALUE);
+  const struct allocation* const found = fake_allocation_at((void*)(uintptr_t)place);
+  NEEDS(found != NULL && found->mapped != NULL && fake_current_context() != NULL, CUDA_ERROR_INVALID_VALUE);
   return release_at((void*)(uintptr_t)place);
-}
-
-// ---- streams, events and kernels --------------------------------------------------------------------------------
-
-EXPORTED CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
-  ASKED("cuStreamCreate");
-  NEEDS(current_context() != NULL && flags == CU_STREAM_NON_BLOCKING, CUDA_ERROR_INVALID_CONTEXT);
-  *stream = malloc(sizeof **stream);
-  (*stream)->context = current_context();
-  ++objects;
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuStreamDestroy(CUstream stream) {
-  ASKED("cuStreamDestroy");
-  NEEDS(stream->context == current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  free(stream);
-  --objects;
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuStreamSynchronize(CUstream stream) {
-  ASKED("cuStreamSynchronize");
-  NEEDS(stream->context == current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
-  ASKED("cuStreamWaitEvent");
-  NEEDS(stream->context == current_context() && event->context != NULL && flags == 0, CUDA_ERROR_INVALID_CONTEXT);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  ASKED("cuMemcpyAsync");
-  NEEDS(stream->context == current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  memcpy((void*)(uintptr_t)to, (const void*)(uintptr_t)from, bytes);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuEventCreate(CUevent* event, unsigned flags) {
-  ASKED("cuEventCreate");
-  NEEDS(current_context() != NULL && flags == CU_EVENT_DISABLE_TIMING, CUDA_ERROR_INVALID_CONTEXT);
-  *event = malloc(sizeof **event);
-  (*event)->context = current_context();
-  ++objects;
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuEventDestroy(CUevent event) {
-  ASKED("cuEventDestroy");
-  free(event);
-  --objects;
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuEventRecord(CUevent event, CUstream stream) {
-  ASKED("cuEventRecord");
-  NEEDS(stream->context == current_context() && event->context == current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuEventQuery(CUevent event) {
-  ASKED("cuEventQuery");
-  NEEDS(event->context != NULL, CUDA_ERROR_INVALID_HANDLE);
-  return fake_libcuda.events_pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  ASKED("cuModuleLoadData");
-  NEEDS(current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  uint32_t magic = 0;
-  memcpy(&magic, image, sizeof magic);
-  NEEDS(magic == 0xba55ed50u, CUDA_ERROR_INVALID_IMAGE); // of a fatbin
-  *module = malloc(sizeof **module);
-  **module = (struct CUmod_st){current_context(), image};
-  ++objects;
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuModuleUnload(CUmodule module) {
-  ASKED("cuModuleUnload");
-  NEEDS(module->context == current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  free(module);
-  --objects;
-  return CUDA_SUCCESS;
-}
-
-// A kernel is there if its name stands in the code that nvcc made.
-EXPORTED CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  ASKED("cuModuleGetFunction");
-  uint64_t bytes = 0;
-  memcpy(&bytes, module->image + 8, sizeof bytes); // of what follows the header
-  NEEDS(memmem(module->image, bytes, name, strlen(name) + 1) != NULL, CUDA_ERROR_NOT_FOUND);
-  NEEDS(fake_libcuda.missing_kernel == NULL || strcmp(name, fake_libcuda.missing_kernel) != 0, CUDA_ERROR_NOT_FOUND);
-  *function = &functions[known_functions++ % 128];
-  strncpy((*function)->name, name, sizeof(*function)->name - 1);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned blocks_y, unsigned blocks_z,
-                                 unsigned threads, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
-                                 CUstream stream, void** arguments, void** extra) {
-  ASKED("cuLaunchKernel");
-  NEEDS(stream->context == current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  NEEDS(blocks > 0 && blocks_y == 1 && blocks_z == 1 && threads_y == 1 && threads_z == 1 && shared_bytes == 0 &&
-            extra == NULL,
-        CUDA_ERROR_INVALID_VALUE);
-  if (fake_libcuda.launched != NULL) fake_libcuda.launched(function->name, blocks, threads, arguments[0]);
-  return CUDA_SUCCESS;
 }

@@ -15,6 +15,7 @@ struct fake_libcuda {
   int lookup_needs_context; /* cuPointerGetAttributes answers CUDA_ERROR_INVALID_CONTEXT without a current one */
   int events_pending;
   int peers_denied;
+  int capturing;       /* all streams are, into a graph */
   const char* failing; /* a call's name, without a version; null: none */
   int failing_code;
   /* Runs a launched kernel; `argument` is the one that the kernel takes. */
@@ -32,6 +33,9 @@ struct fake_libcuda {
   void* (*current)(void);
   void* (*enter_own_context)(int device);
   void (*leave_context)(void);
+  /* A stream of the program, of the current context. */
+  void* (*make_stream)(void);
+  void (*release_stream)(void* stream);
   /* What is not given back: primary contexts, streams, events, modules, allocations and mappings. */
   int (*left_over)(void);
 };

@@ -9,6 +9,7 @@ joinable_tests += \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \
   tests/unit/comm_peers_test.cc \
+  tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \
   tests/unit/engine_plan_test.cc \
   tests/unit/engine_scratch_test.cc \
@@ -115,14 +116,23 @@ if HAVE_CUDA
 unit_tests_SOURCES += tests/unit/cuda_driver_test.h
 joinable_tests += \
   tests/unit/device_cuda_memory_test.cc \
+  tests/unit/device_cuda_stream_test.cc \
   tests/unit/device_cuda_test.cc
-check_PROGRAMS += tests/unit/libcuda.so.1 tests/unit/old/libcuda.so.1
+check_PROGRAMS += tests/unit/libcuda.so.1 tests/unit/old/libcuda.so.1 tests/unit/without-words/libcuda.so.1 \
+  tests/unit/libnvidia-ml.so.1
 endif
-# A libcuda without a GPU, and one of a driver that is too old. They have the true one's name: it is what the module asks for.
+# A libcuda without a GPU, one of a driver that is too old, and one of CUDA 11.0. They have the true one's name: it is
+# what the module asks for.
 fake_libcuda_flags = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1
-tests_unit_libcuda_so_1_SOURCES = tests/unit/fake_libcuda.c tests/unit/fake_libcuda.h
+tests_unit_libcuda_so_1_SOURCES = \
+  tests/unit/fake_libcuda.c tests/unit/fake_libcuda.h tests/unit/fake_libcuda_state.h tests/unit/fake_libcuda_streams.c
 tests_unit_libcuda_so_1_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_unit_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
 tests_unit_old_libcuda_so_1_SOURCES = $(tests_unit_libcuda_so_1_SOURCES)
 tests_unit_old_libcuda_so_1_CPPFLAGS = $(tests_unit_libcuda_so_1_CPPFLAGS) -DFAKE_LIBCUDA_IS_OLD
 tests_unit_old_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
+tests_unit_without_words_libcuda_so_1_SOURCES = $(tests_unit_libcuda_so_1_SOURCES)
+tests_unit_without_words_libcuda_so_1_CPPFLAGS = $(tests_unit_libcuda_so_1_CPPFLAGS) -DFAKE_LIBCUDA_WITHOUT_WORDS
+tests_unit_without_words_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
+tests_unit_libnvidia_ml_so_1_SOURCES = tests/unit/fake_libnvidia_ml.c
+tests_unit_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/driver.h"
 
+#include "device/cuda/nvlink.h"
 #include "device/cuda/stream.h"
 
 #include <fmt/format.h>
@@ -93,6 +94,7 @@ CudaDriver::Ready::Ready(const Library& found, std::uint64_t most_blocks)
 }
 
 CudaDriver::~CudaDriver() {
+  held_frees_.flush();
   delete ready_.load();
   if (libcuda_ != nullptr) dlclose(libcuda_);
 }
@@ -198,17 +200,34 @@ Result<void*> CudaDriver::allocate(std::int32_t device, std::size_t bytes) {
   });
 }
 
-Status CudaDriver::free(void* memory) {
+/// What allocate() or allocate_managed() gave.
+Status CudaDriver::free_of_kind(void* memory, Kind kind, const char* what) {
   const auto found = memory_of(memory);
   if (!found) return found.error();
   const auto state = ready();
-  if (!state || found->kind != Kind::device) return argument_error(fmt::format("{} is not memory of a device", memory));
+  if (!state || found->kind != kind) return argument_error(fmt::format("{} is not {}", memory, what));
   const auto context = (*state)->contexts.primary(found->device);
   if (!context) return context.error();
   const Library& library = (*state)->library;
-  const Current current(library, *context);
-  return library.checked(library.cuMemFree(place_of(memory)), fmt::format("cuMemFree on device {}", found->device));
+  return held_frees_.free([&library, context = *context, memory, device = found->device] {
+    const Current current(library, context);
+    return library.checked(library.cuMemFree(place_of(memory)), fmt::format("cuMemFree on device {}", device));
+  });
 }
+
+Status CudaDriver::free(void* memory) { return free_of_kind(memory, Kind::device, "memory of a device"); }
+
+Result<void*> CudaDriver::allocate_managed(std::int32_t device, std::size_t bytes) {
+  return in_context_of<Result<void*>>(device, [&](Ready& state, CUcontext) -> Result<void*> {
+    CUdeviceptr place = 0;
+    if (const CUresult code = state.library.cuMemAllocManaged(&place, bytes, CU_MEM_ATTACH_GLOBAL);
+        code != CUDA_SUCCESS)
+      return state.library.error(code, fmt::format("cuMemAllocManaged of {} bytes on device {}", bytes, device));
+    return memory_at(place);
+  });
+}
+
+Status CudaDriver::free_managed(void* memory) { return free_of_kind(memory, Kind::managed, "managed memory"); }
 
 Result<void*> CudaDriver::allocate_pinned(std::size_t bytes) {
   const auto state = ready();
@@ -231,9 +250,10 @@ Result<void*> CudaDriver::allocate_pinned(std::size_t bytes) {
 Status CudaDriver::free_pinned(void* memory) {
   const auto state = ready();
   if (!state) return state.error();
-  const Library& library = (*state)->library;
-  const Current current(library, (*state)->contexts.any_active());
-  return library.checked(library.cuMemFreeHost(memory), "cuMemFreeHost");
+  return held_frees_.free([&ready = **state, memory] {
+    const Current current(ready.library, ready.contexts.any_active());
+    return ready.library.checked(ready.library.cuMemFreeHost(memory), "cuMemFreeHost");
+  });
 }
 
 Result<std::unique_ptr<Stream>> CudaDriver::make_stream(std::int32_t device) {
@@ -247,6 +267,33 @@ Result<std::unique_ptr<Stream>> CudaDriver::make_stream(std::int32_t device) {
   });
 }
 
+Result<std::unique_ptr<Stream>> CudaDriver::adopt_stream(void* stream) {
+  const auto state = ready();
+  if (!state) return state.error();
+  const Library& library = (*state)->library;
+  auto* const handle = static_cast<CUstream>(stream);
+  CUstreamCaptureStatus capture{};
+  if (const CUresult code = library.cuStreamIsCapturing(handle, &capture); code != CUDA_SUCCESS)
+    return library.error(code, "cuStreamIsCapturing of the program's stream");
+  if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+    return Error{ErrorKind::unsupported, "the stream is being captured into a graph, and what strata does for a call "
+                                         "is no part of one"};
+  // A stream may be of a context other than the primary one; the default stream is the current context's.
+  CUcontext context = nullptr;
+  if (const CUresult code = library.cuStreamGetCtx(handle, &context); code != CUDA_SUCCESS)
+    return library.error(code, "cuStreamGetCtx of the program's stream");
+  const Current current(library, context);
+  CUdevice device = 0;
+  if (const CUresult code = library.cuCtxGetDevice(&device); code != CUDA_SUCCESS)
+    return library.error(code, "cuCtxGetDevice of the program's stream");
+  for (std::int32_t number = 0; number < (*state)->contexts.devices(); ++number)
+    if ((*state)->contexts.handle(number) == device)
+      return std::unique_ptr<Stream>(std::make_unique<CudaStream>(library, context, handle, number,
+                                                                  *(*state)->kernels[static_cast<std::size_t>(number)],
+                                                                  CudaStream::Owner::program));
+  return argument_error("the program's stream is of a device that CUDA does not list");
+}
+
 Result<std::unique_ptr<Event>> CudaDriver::make_event(std::int32_t device) {
   using Made = Result<std::unique_ptr<Event>>;
   return in_context_of<Made>(device, [&](Ready& state, CUcontext context) -> Made {
@@ -255,6 +302,39 @@ Result<std::unique_ptr<Event>> CudaDriver::make_event(std::int32_t device) {
       return state.library.error(code, fmt::format("cuEventCreate on device {}", device));
     return std::unique_ptr<Event>(std::make_unique<CudaEvent>(state.library, context, event, device));
   });
+}
+
+std::int32_t CudaDriver::links(std::int32_t device) {
+  const auto known = facts(device);
+  return known ? active_nvlinks(known->pci_address).value_or(-1) : -1;
+}
+
+// The module of kernels is loaded, and a kernel found in it, when it is first needed, which may wait for the context
+// (CUDA C++ Programming Guide, lazy loading).
+Status CudaDriver::prepare_reduction(const void* memory, type::Element element, type::Operation operation) {
+  const auto found = memory_of(memory);
+  if (!found) return found.error();
+  if (found->device < 0) return ok();
+  return in_context_of<Status>(found->device, [&](Ready& state, CUcontext) {
+    const void* const nothing[] = {memory, memory};
+    // Without a kernel the call takes another path.
+    static_cast<void>(state.kernels[static_cast<std::size_t>(found->device)]->reduce(
+        nullptr, element, operation, const_cast<void*>(memory), nothing, 0));
+    return ok();
+  });
+}
+
+// It "may also return error codes from previous, asynchronous launches" (CUDA driver API, unified addressing).
+Status CudaDriver::check(const void* memory) {
+  const auto found = memory_of(memory);
+  return found ? ok() : Status(found.error());
+}
+
+void CudaDriver::leave_captures_alone() {
+  const auto state = ready();
+  if (!state) return;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  static_cast<void>((*state)->library.cuThreadExchangeStreamCaptureMode(&mode));
 }
 
 Status CudaDriver::synchronise(std::int32_t device) {
@@ -286,7 +366,7 @@ Result<void*> CudaDriver::open_exported(const std::string& exported, std::int32_
 Status CudaDriver::close_exported(void* memory) {
   const auto state = ready();
   if (!state) return state.error();
-  return (*state)->mappings.close(memory);
+  return held_frees_.free([&ready = **state, memory] { return ready.mappings.close(memory); });
 }
 
 Result<bool> CudaDriver::reaches(std::int32_t device, std::int32_t peer) {

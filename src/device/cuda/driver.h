@@ -14,6 +14,7 @@
 #include "device/cuda/kernels.h"
 #include "device/cuda/mappings.h"
 #include "device/driver.h"
+#include "device/held_frees.h"
 
 #include <atomic>
 #include <memory>
@@ -34,12 +35,21 @@ public:
   Result<Memory> memory_of(const void* pointer) override;
   std::int32_t devices() override;
   Result<Facts> facts(std::int32_t device) override;
+  std::int32_t links(std::int32_t device) override;
   Result<void*> allocate(std::int32_t device, std::size_t bytes) override;
   Status free(void* memory) override;
+  Result<void*> allocate_managed(std::int32_t device, std::size_t bytes) override;
+  Status free_managed(void* memory) override;
   Result<void*> allocate_pinned(std::size_t bytes) override;
   Status free_pinned(void* memory) override;
   Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) override;
+  Result<std::unique_ptr<Stream>> adopt_stream(void* stream) override;
   Result<std::unique_ptr<Event>> make_event(std::int32_t device) override;
+  Status prepare_reduction(const void* memory, type::Element element, type::Operation operation) override;
+  Status check(const void* memory) override;
+  void hold_frees() override { held_frees_.hold(); }
+  void release_frees() override { held_frees_.release(); }
+  void leave_captures_alone() override;
   Status synchronise(std::int32_t device) override;
   Result<std::string> export_memory(void* memory) override;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override;
@@ -70,7 +80,9 @@ private:
     return body(**state, *context);
   }
   bool look();
+  Status free_of_kind(void* memory, Kind kind, const char* what);
 
+  HeldFrees held_frees_;
   const std::uint64_t most_blocks_;
   std::atomic<Ready*> ready_ = nullptr; ///< owned
   std::mutex mutex_;                    ///< of what follows

@@ -34,6 +34,8 @@ ErrorKind kind_of(CUresult code) {
   case CUDA_ERROR_JIT_COMPILATION_DISABLED:
   case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
   case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+  case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+  case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
     return ErrorKind::unsupported;
   default:
     return ErrorKind::resource;
@@ -57,14 +59,20 @@ Status Library::checked(CUresult code, std::string_view what) const {
 Result<Library> library_in(void* libcuda) {
   Library library;
   std::string missing;
-  const auto find = [&](auto& call, const char* name) {
+  const auto look_for = [&](auto& call, const char* name) {
     call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(dlsym(libcuda, name));
+  };
+  const auto find = [&](auto& call, const char* name) {
+    look_for(call, name);
     if (call == nullptr && missing.empty()) missing = name;
   };
 #define STRATA_CUDA_TEXT(name) #name
 #define STRATA_CUDA_FIND(call) find(library.call, STRATA_CUDA_TEXT(call));
+#define STRATA_CUDA_LOOK_FOR(call) look_for(library.call, STRATA_CUDA_TEXT(call));
   STRATA_CUDA_CALLS(STRATA_CUDA_FIND)
+  STRATA_CUDA_LATER_CALLS(STRATA_CUDA_LOOK_FOR)
 #undef STRATA_CUDA_FIND
+#undef STRATA_CUDA_LOOK_FOR
 #undef STRATA_CUDA_TEXT
   if (!missing.empty())
     return Error{ErrorKind::unsupported,

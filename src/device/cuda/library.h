@@ -16,6 +16,7 @@ namespace strata::device {
 #define STRATA_CUDA_CALLS(CALL)                                                                                        \
   CALL(cuCtxEnablePeerAccess)                                                                                          \
   CALL(cuCtxGetCurrent)                                                                                                \
+  CALL(cuCtxGetDevice)                                                                                                 \
   CALL(cuCtxPopCurrent)                                                                                                \
   CALL(cuCtxPushCurrent)                                                                                               \
   CALL(cuCtxSynchronize)                                                                                               \
@@ -41,6 +42,7 @@ namespace strata::device {
   CALL(cuIpcOpenMemHandle)                                                                                             \
   CALL(cuLaunchKernel)                                                                                                 \
   CALL(cuMemAlloc)                                                                                                     \
+  CALL(cuMemAllocManaged)                                                                                              \
   CALL(cuMemFree)                                                                                                      \
   CALL(cuMemFreeHost)                                                                                                  \
   CALL(cuMemHostAlloc)                                                                                                 \
@@ -51,13 +53,22 @@ namespace strata::device {
   CALL(cuPointerGetAttributes)                                                                                         \
   CALL(cuStreamCreate)                                                                                                 \
   CALL(cuStreamDestroy)                                                                                                \
+  CALL(cuStreamGetCtx)                                                                                                 \
+  CALL(cuStreamIsCapturing)                                                                                            \
   CALL(cuStreamSynchronize)                                                                                            \
-  CALL(cuStreamWaitEvent)
+  CALL(cuStreamWaitEvent)                                                                                              \
+  CALL(cuThreadExchangeStreamCaptureMode)
+
+/// Those that a driver of CUDA 11.0 to 11.6 may not have by the name that cuda.h gives them; null then.
+#define STRATA_CUDA_LATER_CALLS(CALL)                                                                                  \
+  CALL(cuStreamWaitValue32)                                                                                            \
+  CALL(cuStreamWriteValue32)
 
 /// The members are called as the functions: library.cuMemAlloc(…) stands for cuMemAlloc_v2 as cuda.h would have it.
 struct Library {
 #define STRATA_CUDA_MEMBER(call) decltype(&::call) call = nullptr;
   STRATA_CUDA_CALLS(STRATA_CUDA_MEMBER)
+  STRATA_CUDA_LATER_CALLS(STRATA_CUDA_MEMBER)
 #undef STRATA_CUDA_MEMBER
 
   /// Success, or the error that `what` ("cuMemAlloc of 4096 bytes on device 0") ended in:

@@ -6,4 +6,5 @@ cuda_sources += \
   src/device/cuda/library.cc src/device/cuda/library.h \
   src/device/cuda/mappings.cc src/device/cuda/mappings.h \
   src/device/cuda/module.cc \
+  src/device/cuda/nvlink.cc src/device/cuda/nvlink.h \
   src/device/cuda/stream.cc src/device/cuda/stream.h

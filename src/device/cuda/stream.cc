@@ -13,6 +13,10 @@ namespace {
 
 CUdeviceptr place_of(const void* memory) { return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory)); }
 
+Error no_words() {
+  return {ErrorKind::unsupported, "libcuda.so.1 cannot make a stream wait for memory: needed is CUDA 11.7 or later"};
+}
+
 } // namespace
 
 CudaEvent::~CudaEvent() {
@@ -28,6 +32,7 @@ Result<bool> CudaEvent::reached() {
 }
 
 CudaStream::~CudaStream() {
+  if (owner_ == Owner::program) return;
   const Current current(library_, context_);
   static_cast<void>(library_.cuStreamDestroy(stream_));
 }
@@ -64,6 +69,24 @@ Status CudaStream::wait_for(Event& event) {
   const CUresult code = library_.cuStreamWaitEvent(stream_, static_cast<CudaEvent&>(event).handle(), 0);
   if (code == CUDA_SUCCESS) return ok();
   return library_.error(code, fmt::format("cuStreamWaitEvent on device {}", device_));
+}
+
+// By unified addressing, pinned memory has one address for the host and all devices. Before the word is written, all
+// memory that the work before it wrote is visible to the host (CUDA driver API, stream memory operations).
+Status CudaStream::set_word(std::uint32_t* word, std::uint32_t value) {
+  if (library_.cuStreamWriteValue32 == nullptr) return no_words();
+  const Current current(library_, context_);
+  const CUresult code = library_.cuStreamWriteValue32(stream_, place_of(word), value, CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (code == CUDA_SUCCESS) return ok();
+  return library_.error(code, fmt::format("cuStreamWriteValue32 on device {}", device_));
+}
+
+Status CudaStream::wait_for_word(const std::uint32_t* word, std::uint32_t value) {
+  if (library_.cuStreamWaitValue32 == nullptr) return no_words();
+  const Current current(library_, context_);
+  const CUresult code = library_.cuStreamWaitValue32(stream_, place_of(word), value, CU_STREAM_WAIT_VALUE_GEQ);
+  if (code == CUDA_SUCCESS) return ok();
+  return library_.error(code, fmt::format("cuStreamWaitValue32 on device {}", device_));
 }
 
 Status CudaStream::synchronise() {

@@ -25,14 +25,18 @@ private:
 
 class CudaStream final : public Stream {
 public:
-  CudaStream(const Library& library, CUcontext context, CUstream stream, std::int32_t device, Kernels& kernels)
-      : library_(library), context_(context), stream_(stream), device_(device), kernels_(kernels) {}
+  enum class Owner : bool { strata, program };
+  CudaStream(const Library& library, CUcontext context, CUstream stream, std::int32_t device, Kernels& kernels,
+             Owner owner = Owner::strata)
+      : library_(library), context_(context), stream_(stream), device_(device), kernels_(kernels), owner_(owner) {}
   ~CudaStream() override;
   Status copy(void* to, const void* from, std::size_t bytes) override;
   Status reduce(type::Element element, type::Operation operation, void* to, std::span<const void* const> from,
                 std::size_t count) override;
   Status record(Event& event) override;
   Status wait_for(Event& event) override;
+  Status set_word(std::uint32_t* word, std::uint32_t value) override;
+  Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override;
   Status synchronise() override;
 
 private:
@@ -41,6 +45,7 @@ private:
   CUstream stream_;
   std::int32_t device_;
   Kernels& kernels_;
+  Owner owner_;
 };
 
 } // namespace strata::device

@@ -15,6 +15,7 @@ namespace strata::device {
 struct Accelerator {
   Faults faults;
   std::atomic<bool> initialised{false}; ///< by the program
+  bool one_process = false;             ///< whose streams and frees wait for each other; tests have ranks as threads
   MemoryTable memory;
   std::atomic<std::uint64_t> copies{0}; ///< that have run, for Faults::lost_after
   std::mutex mutex;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/emulated/driver.h"
 
+#include "device/word.h"
 #include "kernel/kernel.h"
 
 #include <fmt/format.h>
@@ -34,7 +35,12 @@ class EmulatedStream final : public Stream {
 public:
   EmulatedStream(std::shared_ptr<Accelerator> accelerator, std::int32_t device)
       : accelerator_(std::move(accelerator)), device_(device), queue_(accelerator_->worker.make_queue()) {}
-  ~EmulatedStream() override { accelerator_->worker.let_go(*queue_); }
+  /// The program's: `original` keeps it.
+  explicit EmulatedStream(const EmulatedStream& original)
+      : accelerator_(original.accelerator_), device_(original.device_), queue_(original.queue_), adopted_(true) {}
+  ~EmulatedStream() override {
+    if (!adopted_) accelerator_->worker.let_go(*queue_);
+  }
 
   Status copy(void* to, const void* from, std::size_t bytes) override {
     // As a driver does, which knows the allocations before it enqueues.
@@ -53,14 +59,35 @@ public:
     accelerator_->worker.add_wait(*queue_, static_cast<EmulatedEvent&>(event).place());
     return ok();
   }
+  Status set_word(std::uint32_t* word, std::uint32_t value) override {
+    if (const Status pinned = check_word(word); !pinned) return pinned;
+    enqueue([word, value] {
+      store_word(word, value);
+      return ok();
+    });
+    accelerator_->worker.run_soon(*queue_); // somebody looks at the word, of which the queue knows nothing
+    return ok();
+  }
+  Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
+    if (const Status pinned = check_word(word); !pinned) return pinned;
+    accelerator_->worker.add_condition(*queue_, [word, value] { return has_come_to(word, value); });
+    return ok();
+  }
   Status synchronise() override { return accelerator_->worker.finish(*queue_); }
 
 private:
+  Status check_word(const std::uint32_t* word) const {
+    if (accelerator_->faults.no_words)
+      return Error{ErrorKind::unsupported, "streams of the emulated device cannot wait for memory"};
+    if (accelerator_->memory.find(word).kind == Kind::pinned) return ok();
+    return argument_error(fmt::format("{} is no pinned memory", static_cast<const void*>(word)));
+  }
   void enqueue(LateWorker::Work work) { accelerator_->worker.add(*queue_, std::move(work)); }
 
   std::shared_ptr<Accelerator> accelerator_;
   std::int32_t device_;
   std::shared_ptr<LateQueue> queue_;
+  bool adopted_ = false;
 };
 
 Status EmulatedStream::reduce(type::Element element, type::Operation operation, void* to,
@@ -93,22 +120,29 @@ Status EmulatedStream::reduce(type::Element element, type::Operation operation, 
 
 } // namespace
 
-Status EmulatedDriver::check(std::int32_t device) const {
+Status EmulatedDriver::check_device(std::int32_t device) const {
   if (device >= 0 && device < accelerator_->faults.devices) return ok();
   return argument_error(
       fmt::format("there is no emulated device {} (0 to {})", device, accelerator_->faults.devices - 1));
 }
 
 Result<Facts> EmulatedDriver::facts(std::int32_t device) {
-  if (const Status there = check(device); !there) return there.error();
+  if (const Status there = check_device(device); !there) return there.error();
   return Facts{"emulated device", fmt::format("ffff:00:{:02x}.0", device), std::size_t{1} << 30, -1};
 }
 
 Result<void*> EmulatedDriver::allocate(std::int32_t device, std::size_t bytes) {
-  if (const Status there = check(device); !there) return there.error();
+  if (const Status there = check_device(device); !there) return there.error();
   if (accelerator_->faults.fail_allocation)
     return Error{ErrorKind::resource, fmt::format("cannot allocate {} bytes on emulated device {}", bytes, device)};
   const auto made = accelerator_->memory.allocate(Kind::device, device, bytes, Export::allowed);
+  if (!made) return made.error();
+  return static_cast<void*>(*made);
+}
+
+Result<void*> EmulatedDriver::allocate_managed(std::int32_t device, std::size_t bytes) {
+  if (const Status there = check_device(device); !there) return there.error();
+  const auto made = accelerator_->memory.allocate(Kind::managed, device, bytes, Export::refused);
   if (!made) return made.error();
   return static_cast<void*>(*made);
 }
@@ -122,18 +156,25 @@ Result<void*> EmulatedDriver::allocate_pinned(std::size_t bytes) {
 }
 
 Result<std::unique_ptr<Stream>> EmulatedDriver::make_stream(std::int32_t device) {
-  if (const Status there = check(device); !there) return there.error();
+  if (const Status there = check_device(device); !there) return there.error();
   if (accelerator_->faults.fail_streams) return Error{ErrorKind::resource, "the emulated device has no streams left"};
   return std::unique_ptr<Stream>(std::make_unique<EmulatedStream>(accelerator_, device));
 }
 
+Result<std::unique_ptr<Stream>> EmulatedDriver::adopt_stream(void* stream) {
+  if (stream == nullptr) return argument_error("the emulated device has no default stream");
+  if (accelerator_->faults.captures) return Error{ErrorKind::unsupported, "the stream is being captured into a graph"};
+  const auto& original = static_cast<const EmulatedStream&>(*static_cast<Stream*>(stream));
+  return std::unique_ptr<Stream>(std::make_unique<EmulatedStream>(original));
+}
+
 Result<std::unique_ptr<Event>> EmulatedDriver::make_event(std::int32_t device) {
-  if (const Status there = check(device); !there) return there.error();
+  if (const Status there = check_device(device); !there) return there.error();
   return std::unique_ptr<Event>(std::make_unique<EmulatedEvent>(accelerator_));
 }
 
 Status EmulatedDriver::synchronise(std::int32_t device) {
-  if (const Status there = check(device); !there) return there;
+  if (const Status there = check_device(device); !there) return there;
   return accelerator_->worker.finish_all();
 }
 
@@ -144,13 +185,33 @@ Result<std::string> EmulatedDriver::export_memory(void* memory) {
 
 Result<void*> EmulatedDriver::open_exported(const std::string& exported, std::int32_t device) {
   if (accelerator_->faults.deny_ipc) return denied("opening another process' memory");
-  if (const Status there = check(device); !there) return there.error();
+  if (const Status there = check_device(device); !there) return there.error();
   return accelerator_->memory.open(exported, device);
+}
+
+/// A real driver would wait for that stream, and for ever where it waits for this thread.
+void EmulatedDriver::see_who_waits() {
+  if (accelerator_->one_process && accelerator_->worker.waits_for_the_host())
+    accelerator_->worker.fail({ErrorKind::resource, "memory was freed while a stream waited for the host"});
+}
+
+Status EmulatedDriver::free_of_kind(void* memory, Kind kind) {
+  return held_frees_.free([this, memory, kind] {
+    see_who_waits();
+    return accelerator_->memory.free(memory, kind);
+  });
+}
+
+Status EmulatedDriver::close_exported(void* memory) {
+  return held_frees_.free([this, memory] {
+    see_who_waits();
+    return accelerator_->memory.close(memory);
+  });
 }
 
 Result<bool> EmulatedDriver::reaches(std::int32_t device, std::int32_t peer) {
   for (const std::int32_t one : {device, peer})
-    if (const Status there = check(one); !there) return there.error();
+    if (const Status there = check_device(one); !there) return there.error();
   return device == peer || !accelerator_->faults.deny_peer;
 }
 

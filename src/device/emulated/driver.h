@@ -3,12 +3,14 @@
 #pragma once
 
 #include "device/emulated/accelerator.h"
+#include "device/held_frees.h"
 
 namespace strata::device {
 
 class EmulatedDriver : public Driver {
 public:
   explicit EmulatedDriver(std::shared_ptr<Accelerator> accelerator) : accelerator_(std::move(accelerator)) {}
+  ~EmulatedDriver() override { held_frees_.flush(); }
 
   const char* name() const override { return "emulated"; }
   bool initialised() override { return accelerator_->initialised.load(std::memory_order_acquire); }
@@ -19,23 +21,36 @@ public:
   Result<Memory> memory_of(const void* pointer) override { return accelerator_->memory.find(pointer); }
   std::int32_t devices() override { return accelerator_->faults.devices; }
   Result<Facts> facts(std::int32_t device) override;
+  std::int32_t links(std::int32_t) override { return -1; }
   Result<void*> allocate(std::int32_t device, std::size_t bytes) override;
-  Status free(void* memory) override { return accelerator_->memory.free(memory, Kind::device); }
+  Status free(void* memory) override { return free_of_kind(memory, Kind::device); }
+  Result<void*> allocate_managed(std::int32_t device, std::size_t bytes) override;
+  Status free_managed(void* memory) override { return free_of_kind(memory, Kind::managed); }
   Result<void*> allocate_pinned(std::size_t bytes) override;
-  Status free_pinned(void* memory) override { return accelerator_->memory.free(memory, Kind::pinned); }
+  Status free_pinned(void* memory) override { return free_of_kind(memory, Kind::pinned); }
   Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) override;
+  /// `stream` is a Stream* of this accelerator.
+  Result<std::unique_ptr<Stream>> adopt_stream(void* stream) override;
   Result<std::unique_ptr<Event>> make_event(std::int32_t device) override;
+  Status prepare_reduction(const void*, type::Element, type::Operation) override { return ok(); }
+  Status check(const void*) override { return accelerator_->worker.state(); }
+  void hold_frees() override { held_frees_.hold(); }
+  void release_frees() override { held_frees_.release(); }
+  void leave_captures_alone() override {}
   Status synchronise(std::int32_t device) override;
   Result<std::string> export_memory(void* memory) override;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override;
-  Status close_exported(void* memory) override { return accelerator_->memory.close(memory); }
+  Status close_exported(void* memory) override;
   Result<bool> reaches(std::int32_t device, std::int32_t peer) override;
   Status enable_peer_access(std::int32_t device, std::int32_t peer) override;
 
 private:
-  Status check(std::int32_t device) const;
+  Status check_device(std::int32_t device) const;
+  Status free_of_kind(void* memory, Kind kind);
+  void see_who_waits();
 
   std::shared_ptr<Accelerator> accelerator_;
+  HeldFrees held_frees_;
 };
 
 } // namespace strata::device

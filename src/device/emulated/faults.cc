@@ -16,7 +16,9 @@ constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
                                {"deny-peer", &Faults::deny_peer},
                                {"fail-allocation", &Faults::fail_allocation},
                                {"fail-pinned", &Faults::fail_pinned},
-                               {"fail-streams", &Faults::fail_streams}};
+                               {"fail-streams", &Faults::fail_streams},
+                               {"no-words", &Faults::no_words},
+                               {"captures", &Faults::captures}};
 
 bool set(Faults& faults, std::string_view word) {
   for (const Switch& known : switches)
@@ -42,10 +44,11 @@ Result<Faults> parse_faults(const std::string& text) {
   if (text.empty()) return faults;
   for (const std::string_view word : split(text, ','))
     if (!set(faults, word))
-      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
-                                        "fail-allocation, fail-pinned, fail-streams, devices=1 to 16, "
-                                        "lost-after=COPIES)",
-                                        printable(word)));
+      return argument_error(
+          fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
+                      "fail-allocation, fail-pinned, fail-streams, no-words, captures, devices=1 to 16, "
+                      "lost-after=COPIES)",
+                      printable(word)));
   return faults;
 }
 

@@ -10,7 +10,11 @@ namespace {
 
 /// Never destroyed: the program may use its memory until it ends.
 const std::shared_ptr<Accelerator>& accelerator() {
-  static const auto& only = *new std::shared_ptr<Accelerator>(std::make_shared<Accelerator>());
+  static const auto& only = *[] {
+    auto* const made = new std::shared_ptr<Accelerator>(std::make_shared<Accelerator>());
+    (*made)->one_process = true;
+    return made;
+  }();
   return only;
 }
 
@@ -38,6 +42,22 @@ int release(emulated_kind kind, void* memory) {
 
 int copy(void* to, const void* from, std::size_t bytes) { return accelerator()->memory.copy(to, from, bytes) ? 0 : 1; }
 
+Stream& stream_of(void* stream) { return *static_cast<Stream*>(stream); }
+
+void* make_stream(int device) {
+  accelerator()->initialised.store(true, std::memory_order_release);
+  auto made = EmulatedDriver(accelerator()).make_stream(device);
+  return made ? made->release() : nullptr;
+}
+
+void destroy_stream(void* stream) { delete static_cast<Stream*>(stream); }
+
+int enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes) {
+  return stream_of(stream).copy(to, from, bytes) ? 0 : 1;
+}
+
+int synchronise(void* stream) { return stream_of(stream).synchronise() ? 0 : 1; }
+
 static_assert(emulated_pinned == static_cast<int>(Kind::pinned) &&
               emulated_managed == static_cast<int>(Kind::managed) && emulated_device == static_cast<int>(Kind::device));
 
@@ -63,6 +83,7 @@ strata::device::Driver* strata_device_v1(const strata::Options*, const std::stri
 
 const strata_emulated_device* strata_emulated_device_v1() {
   using namespace strata::device;
-  static const strata_emulated_device functions = {allocate, allocate_pair, release, copy};
+  static const strata_emulated_device functions = {allocate,    allocate_pair,  release,      copy,
+                                                   make_stream, destroy_stream, enqueue_copy, synchronise};
   return &functions;
 }

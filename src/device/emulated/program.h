@@ -3,7 +3,7 @@
  * opens the module emulated.so by itself and finds the function strata_emulated_device_v1 in it; that it is the same
  * object that strata opens makes both see the same memory.
  *
- * Everything here is done at once and finished on return, and never waits for work of strata's. */
+ * What is not put into a stream is done at once and finished on return, and never waits for work of strata's. */
 #ifndef STRATA_DEVICE_EMULATED_PROGRAM_H
 #define STRATA_DEVICE_EMULATED_PROGRAM_H
 
@@ -24,6 +24,13 @@ struct strata_emulated_device {
   int (*release)(enum emulated_kind kind, void* memory);
   /* Between memory of any kinds: 0, or 1 when a range leaves its allocation. */
   int (*copy)(void* to, const void* from, size_t bytes);
+  /* A queue of work on a device, which runs when somebody waits for it; null when there is no such device. */
+  void* (*make_stream)(int device);
+  void (*destroy_stream)(void* stream);
+  /* 0, or 1 as copy(): but it happens later. */
+  int (*enqueue_copy)(void* stream, void* to, const void* from, size_t bytes);
+  /* Waits until all in the stream has run: 0, or 1 when something failed. */
+  int (*synchronise)(void* stream);
 };
 
 typedef const struct strata_emulated_device* (*strata_emulated_device_entry)(void);

@@ -7,6 +7,7 @@ namespace strata::device {
 namespace {
 
 constexpr std::uint32_t looks_in_vain = 3;
+constexpr std::chrono::milliseconds soon{2}, between_looks{1};
 
 } // namespace
 
@@ -29,14 +30,27 @@ std::shared_ptr<LateQueue> LateWorker::make_queue() {
 
 void LateWorker::add(LateQueue& queue, Work work) {
   const std::lock_guard lock(mutex_);
-  queue.items_.push_back({std::move(work), {}});
+  queue.items_.push_back({std::move(work), {}, nullptr});
   ++queue.added_;
 }
 
 void LateWorker::add_wait(LateQueue& queue, const Place& place) {
   const std::lock_guard lock(mutex_);
-  queue.items_.push_back({nullptr, place});
+  queue.items_.push_back({nullptr, place, nullptr});
   ++queue.added_;
+}
+
+void LateWorker::add_condition(LateQueue& queue, std::function<bool()> holds) {
+  const std::lock_guard lock(mutex_);
+  queue.items_.push_back({nullptr, {}, std::move(holds)});
+  ++queue.added_;
+}
+
+void LateWorker::run_soon(LateQueue& queue) {
+  const std::lock_guard lock(mutex_);
+  queue.due_ = queue.added_;
+  queue.due_at_ = std::chrono::steady_clock::now() + soon;
+  changed_.notify_all();
 }
 
 Place LateWorker::end_of(const std::shared_ptr<LateQueue>& queue) {
@@ -58,6 +72,24 @@ Result<bool> LateWorker::reached(const Place& place, std::uint32_t& looks) {
   if (++looks <= looks_in_vain) return false;
   demand(*place.queue, place.position);
   return place.queue->done_ >= place.position;
+}
+
+Status LateWorker::state() {
+  const std::lock_guard lock(mutex_);
+  return failure_ ? Status(*failure_) : ok();
+}
+
+void LateWorker::fail(Error why) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(why);
+  changed_.notify_all();
+}
+
+bool LateWorker::waits_for_the_host() {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) {
+    return !queue->items_.empty() && queue->items_.front().holds && !queue->items_.front().holds();
+  });
 }
 
 Status LateWorker::finish(LateQueue& queue) {
@@ -87,19 +119,44 @@ void LateWorker::let_go(LateQueue& queue) {
   std::erase_if(queues_, [](const auto& known) { return known->abandoned_ && known->done_ == known->added_; });
 }
 
+/// Under the lock.
+void LateWorker::demand_what_is_due() {
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& queue : queues_) {
+    if (queue->due_ <= queue->demanded_) continue;
+    if (now >= queue->due_at_)
+      queue->demanded_ = queue->due_;
+    else
+      looks_again_ = true;
+  }
+}
+
 /// Under the lock: the youngest queue whose next item may run now.
 LateQueue* LateWorker::find_work() {
+  looks_again_ = false;
+  demand_what_is_due();
   for (bool demanded_more = true; demanded_more;) {
     demanded_more = false;
-    for (auto next = queues_.rbegin(); next != queues_.rend(); ++next) {
-      LateQueue& queue = **next;
-      if (queue.done_ >= queue.demanded_) continue;
-      const Place& wait = queue.items_.front().wait;
-      if (!wait.queue || wait.queue->done_ >= wait.position) return &queue;
-      if (wait.queue->demanded_ >= wait.position) continue;
-      wait.queue->demanded_ = wait.position;
-      demanded_more = true;
+    if (LateQueue* const found = find_next(demanded_more)) return found;
+  }
+  return nullptr;
+}
+
+LateQueue* LateWorker::find_next(bool& demanded_more) {
+  for (auto next = queues_.rbegin(); next != queues_.rend(); ++next) {
+    LateQueue& queue = **next;
+    if (queue.done_ >= queue.demanded_) continue;
+    const Item& item = queue.items_.front();
+    if (item.holds) {
+      if (item.holds()) return &queue;
+      looks_again_ = true;
+      continue;
     }
+    const Place& wait = item.wait;
+    if (!wait.queue || wait.queue->done_ >= wait.position) return &queue;
+    if (wait.queue->demanded_ >= wait.position) continue;
+    wait.queue->demanded_ = wait.position;
+    demanded_more = true;
   }
   return nullptr;
 }
@@ -109,7 +166,10 @@ void LateWorker::run() {
   while (!ends_) {
     LateQueue* const found = failure_ ? nullptr : find_work();
     if (found == nullptr) {
-      changed_.wait(lock);
+      if (looks_again_ && !failure_)
+        changed_.wait_for(lock, between_looks);
+      else
+        changed_.wait(lock);
       continue;
     }
     const auto kept = std::find_if(queues_.begin(), queues_.end(), [&](const auto& q) { return q.get() == found; });
