@@ -62,6 +62,7 @@ lib_strata_perf_mpi_SOURCES = \
   src/tools/mpi_timing.cc src/tools/mpi_timing.h \
   src/tools/perf_floor.cc \
   src/tools/perf_measure.cc src/tools/perf_measure.h \
+  src/tools/perf_memory.cc src/tools/perf_memory.h \
   src/tools/perf_mpi.cc \
   src/tools/perf_values.cc src/tools/perf_values.h \
   src/tools/progress_line.h

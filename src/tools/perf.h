@@ -22,12 +22,14 @@
 namespace strata::tools {
 
 enum class Pace { back_to_back, barrier };
+enum class Where { host, device, managed }; ///< the vectors
 
 struct PerfFlags {
   std::vector<std::uint64_t> sizes; ///< bytes
   type::Element element = type::Element::float32;
   type::Operation operation = type::Operation::sum;
   bool in_place = false;
+  Where memory = Where::host;
   std::string mode;             ///< for STRATA_MODE; empty: as it is
   std::uint64_t iterations = 0; ///< pairs of batches for each size; 0: by time
   double seconds = 0.5;         ///< for each size
@@ -71,7 +73,9 @@ struct PerfRun {
   std::vector<std::string> hosts; ///< by rank
   std::string library;
   nlohmann::json options;
-  double flag_seconds = 0; ///< --floor: a flag from one process to another of the node; 0: not measured
+  std::string memory;         ///< where the vectors are; empty: in the host's
+  bool native_staged = false; ///< the MPI library gets copies in the host's memory, because it knows no other
+  double flag_seconds = 0;    ///< --floor: a flag from one process to another of the node; 0: not measured
   std::vector<PerfRow> rows;
 };
 

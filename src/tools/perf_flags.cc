@@ -18,7 +18,7 @@ constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
 struct Words {
   std::string collective;
   std::vector<std::string> sizes;
-  std::string element = "float32", operation = "sum", check = "full";
+  std::string element = "float32", operation = "sum", check = "full", memory = "host";
   std::int64_t iterations = 0;
   bool barrier = false, back_to_back = false;
 };
@@ -81,6 +81,9 @@ void add_options(CommandLine& line, PerfFlags& flags, Words& words) {
   line.option("--op", words.operation, "OPERATION",
               "sum (default), product, minimum, maximum, logical_and, bitwise_xor, ...");
   line.flag("--in-place", flags.in_place, "the input is in the receive buffer");
+  line.option("--memory", words.memory, "KIND",
+              "where the vectors are: host (default), device or managed; those two also print --floor's copy")
+      .is_one_of({"host", "device", "managed"});
   line.option("--mode", flags.mode, "MODE", "sets STRATA_MODE for this run: auto or always")
       .is_one_of({"auto", "always"});
   line.number("--iterations", words.iterations, 1, 1000000, "N", "pairs of batches for each size, instead of --time");
@@ -113,6 +116,8 @@ std::optional<int> parse(PerfFlags& flags, int count, char** arguments) {
   flags.iterations = static_cast<std::uint64_t>(words.iterations);
   flags.pace = words.barrier ? Pace::barrier : Pace::back_to_back;
   flags.check = words.check == "full";
+  flags.memory = words.memory == "device" ? Where::device : words.memory == "managed" ? Where::managed : Where::host;
+  flags.floor = flags.floor || flags.memory != Where::host; // without a copy beside them, such figures say little
   Status settled = settle_types(flags, words);
   if (settled) settled = settle_sizes(flags, words);
   if (!settled) return complain(tool, settled.error().message, bad_usage);

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 
 #include <sched.h>
 
@@ -17,9 +16,6 @@ constexpr std::size_t copy_batches = 9;
 constexpr std::uint64_t flag_rounds = 2000, flag_batches = 9;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-/// Keeps the compiler from leaving out a copy that nobody reads.
-void keep(void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
 
 struct Flag {
   alignas(64) std::atomic<std::uint64_t> round;
@@ -44,17 +40,14 @@ double exchange(Flag* flags, int self, std::uint64_t begin) {
 
 } // namespace
 
-double copy_seconds(void* to, const void* from, std::uint64_t bytes) {
+double copy_seconds(PerfMemory& memory, void* to, const void* from, std::uint64_t bytes) {
   std::uint64_t copies = 1 + (std::uint64_t{1} << 20) / bytes; // 100 us or more
   if (copies > 10000) copies = 10000;
   std::vector<double> seconds;
   for (std::size_t batch = 0; batch < copy_batches; ++batch) {
     MPI_Barrier(MPI_COMM_WORLD);
     const auto started = Clock::now();
-    for (std::uint64_t i = 0; i < copies; ++i) {
-      std::memcpy(to, from, bytes);
-      keep(to);
-    }
+    if (const Status copied = memory.copy(to, from, bytes, copies); !copied) end_job(copied.error());
     seconds.push_back(seconds_since(started) / static_cast<double>(copies));
   }
   return spread_of(longest_of_all(seconds)).median;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/perf_measure.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace strata::tools {
@@ -67,17 +70,43 @@ MPI_Op operation_of(Operation operation) {
   }
 }
 
+/// As the libraries' mpi-ext.h declares it; not all of them have it.
+bool library_takes_device_memory() {
+  using Query = int (*)();
+  const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  return query != nullptr && query() == 1;
+}
+
 } // namespace
 
-Bench::Bench(const PerfFlags& flags, const strata_mpi_introspection& strata)
-    : flags_(flags), strata_(strata), datatype_(datatype_of(flags.element)), operation_(operation_of(flags.operation)),
-      rank_(rank_in_world()), known_(flags.element, flags.operation, ranks_in_world()) {}
+void end_job(const Error& why) {
+  std::fprintf(stderr, "strata-perf: rank %d: %s\n", rank_in_world(), why.message.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
 
-bool Bench::take_memory() {
+Bench::Bench(const PerfFlags& flags, const strata_mpi_introspection& strata, PerfMemory& memory)
+    : flags_(flags), strata_(strata), memory_(memory), datatype_(datatype_of(flags.element)),
+      operation_(operation_of(flags.operation)), rank_(rank_in_world()),
+      known_(flags.element, flags.operation, ranks_in_world()) {}
+
+Status Bench::take_memory() {
   const std::size_t most = *std::max_element(flags_.sizes.begin(), flags_.sizes.end());
-  input_ = pages(most);
-  output_ = pages(most);
-  return input_ != nullptr && output_ != nullptr;
+  struct Taken {
+    Vector& vector;
+    Result<Vector> (PerfMemory::*from)(std::size_t);
+  };
+  std::vector<Taken> all{{input_, &PerfMemory::allocate}, {output_, &PerfMemory::allocate}};
+  if (memory_.is_apart()) {
+    all.push_back({host_input_, &PerfMemory::allocate_for_host});
+    all.push_back({host_output_, &PerfMemory::allocate_for_host});
+  }
+  for (const Taken& one : all) {
+    auto made = (memory_.*one.from)(most);
+    if (!made) return made.error();
+    one.vector = std::move(*made);
+  }
+  native_takes_device_ = library_takes_device_memory();
+  return ok();
 }
 
 bool Bench::take_communicator() {
@@ -90,8 +119,27 @@ bool Bench::take_communicator() {
 }
 
 void Bench::call(const Kind& kind) const {
+  if (kind.is_native && stages_native()) return call_staged(kind);
   const void* const input = flags_.in_place ? MPI_IN_PLACE : input_.get();
   kind.function(input, output_.get(), static_cast<int>(kind.elements), datatype_, operation_, kind.communicator);
+}
+
+/// What a program has to do whose MPI library knows nothing of the device.
+void Bench::call_staged(const Kind& kind) const {
+  const std::size_t bytes = kind.elements * type::bytes_of(flags_.element);
+  copy(flags_.in_place ? host_output() : host_input(), flags_.in_place ? output_.get() : input_.get(), bytes);
+  kind.function(flags_.in_place ? MPI_IN_PLACE : host_input(), host_output(), static_cast<int>(kind.elements),
+                datatype_, operation_, kind.communicator);
+  copy(output_.get(), host_output(), bytes);
+}
+
+void Bench::copy(void* to, const void* from, std::size_t bytes) const {
+  if (const Status copied = memory_.copy(to, from, bytes); !copied) end_job(copied.error());
+}
+
+void Bench::fill_input(std::size_t elements, int rank) {
+  known_.fill(host_input(), elements, rank);
+  if (host_input_) copy(input_.get(), host_input(), elements * type::bytes_of(flags_.element));
 }
 
 double Bench::batch(const Kind& kind, std::uint64_t calls) const {
@@ -116,13 +164,15 @@ double Bench::batch(const Kind& kind, std::uint64_t calls) const {
 /// One call on vectors whose result is known. All ranks' wrong elements, on rank 0.
 std::int64_t Bench::wrong_elements(const Kind& kind) {
   const std::size_t bytes = kind.elements * type::bytes_of(flags_.element);
-  known_.fill(input_.get(), kind.elements, rank_);
+  fill_input(kind.elements, rank_);
   if (flags_.in_place)
-    std::memcpy(output_.get(), input_.get(), bytes);
+    std::memcpy(host_output(), host_input(), bytes);
   else
-    std::memset(output_.get(), 0xa5, bytes);
+    std::memset(host_output(), 0xa5, bytes);
+  if (host_output_) copy(output_.get(), host_output(), bytes);
   call(kind);
-  const std::int64_t mine = known_.differences(output_.get(), kind.elements);
+  if (host_output_) copy(host_output(), output_.get(), bytes);
+  const std::int64_t mine = known_.differences(host_output(), kind.elements);
   std::int64_t all = 0;
   MPI_Reduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
   return all;
@@ -130,10 +180,9 @@ std::int64_t Bench::wrong_elements(const Kind& kind) {
 
 /// In place, the result is the next call's input: it must neither grow nor decay.
 void Bench::fill_inputs(std::size_t elements) {
-  if (flags_.in_place)
-    fill_neutral(output_.get(), elements, flags_.element, flags_.operation);
-  else
-    known_.fill(input_.get(), elements, rank_);
+  if (!flags_.in_place) return fill_input(elements, rank_);
+  fill_neutral(host_output(), elements, flags_.element, flags_.operation);
+  if (host_output_) copy(output_.get(), host_output(), elements * type::bytes_of(flags_.element));
 }
 
 /// What strata counted a call under: the algorithm that really ran, not the one that was predicted.
@@ -193,9 +242,9 @@ Bench::Schedule Bench::settle(const Kind& native, const Kind& strata) const {
 
 PerfRow Bench::measure(std::uint64_t bytes) {
   const std::size_t elements = bytes / type::bytes_of(flags_.element);
-  const Kind native{reinterpret_cast<AllReduce>(strata_.native_allreduce), elements, MPI_COMM_WORLD};
-  const Kind strata{MPI_Allreduce, elements, MPI_COMM_WORLD};
-  const Kind reproducible{MPI_Allreduce, elements, reproducible_};
+  const Kind native{reinterpret_cast<AllReduce>(strata_.native_allreduce), true, elements, MPI_COMM_WORLD};
+  const Kind strata{MPI_Allreduce, false, elements, MPI_COMM_WORLD};
+  const Kind reproducible{MPI_Allreduce, false, elements, reproducible_};
   PerfRow row;
   row.bytes = bytes;
   if (flags_.check) {
@@ -206,7 +255,6 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   fill_inputs(elements);
   finish_trial(strata, bytes);
   if (flags_.reproducible) finish_trial(reproducible, bytes);
-  row.algorithm = what_runs(strata);
   row.predicted_seconds = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("predicted_seconds", 0.0);
   const Schedule schedule = settle(native, strata);
   std::vector<double> native_seconds(schedule.pairs), strata_seconds(schedule.pairs);
@@ -218,6 +266,7 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   }
   native_seconds = longest_of_all(native_seconds);
   strata_seconds = longest_of_all(strata_seconds);
+  row.algorithm = what_runs(strata); // by now: a trial may have gone on for longer than anybody waited
   // Once more after all these calls, when slots and windows have gone round many times.
   if (flags_.check) row.errors += wrong_elements(strata);
   row.pairs = schedule.pairs;
@@ -226,7 +275,7 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   row.strata = spread_of(strata_seconds);
   row.ratio = ratio_of(native_seconds, strata_seconds);
   if (flags_.reproducible) row.price = ratio_of(longest_of_all(reproducible_seconds), strata_seconds);
-  if (flags_.floor) row.copy_seconds = copy_seconds(output_.get(), input_.get(), bytes);
+  if (flags_.floor) row.copy_seconds = copy_seconds(memory_, output_.get(), input_.get(), bytes);
   return row;
 }
 

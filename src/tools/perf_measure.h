@@ -5,18 +5,24 @@
 #include "tools/mpi_texts.h"
 #include "tools/mpi_timing.h"
 #include "tools/perf.h"
+#include "tools/perf_memory.h"
 #include "tools/perf_values.h"
 
 namespace strata::tools {
 
 using AllReduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
+/// For what one rank alone meets in the midst of measuring, a device that is lost: the others would wait for it.
+void end_job(const Error& why);
+
 class Bench {
 public:
-  Bench(const PerfFlags& flags, const strata_mpi_introspection& strata);
+  Bench(const PerfFlags& flags, const strata_mpi_introspection& strata, PerfMemory& memory);
 
-  /// Takes the memory for the largest size; false when there is none.
-  bool take_memory();
+  /// Takes the memory for the largest size; the error says which there is not.
+  Status take_memory();
+  /// Whether the MPI library's calls are made on copies in the host's memory.
+  bool stages_native() const { return host_input_ != nullptr && !native_takes_device_; }
   /// With --reproducible: makes the communicator for it; false, on all ranks alike, when strata does not serve it.
   bool take_communicator();
   /// Measures one size; collective. The row is complete on rank 0.
@@ -26,6 +32,7 @@ private:
   /// One kind of call on vectors of one size.
   struct Kind {
     AllReduce function;
+    bool is_native;
     std::size_t elements;
     MPI_Comm communicator;
   };
@@ -35,6 +42,12 @@ private:
   };
 
   void call(const Kind& kind) const;
+  void call_staged(const Kind& kind) const;
+  void copy(void* to, const void* from, std::size_t bytes) const;
+  /// The vectors where the host can write and read them.
+  void* host_input() const { return host_input_ ? host_input_.get() : input_.get(); }
+  void* host_output() const { return host_output_ ? host_output_.get() : output_.get(); }
+  void fill_input(std::size_t elements, int rank);
   double batch(const Kind& kind, std::uint64_t calls) const;
   std::int64_t wrong_elements(const Kind& kind);
   std::string what_runs(const Kind& kind) const;
@@ -44,16 +57,19 @@ private:
 
   const PerfFlags& flags_;
   const strata_mpi_introspection& strata_;
+  PerfMemory& memory_;
   MPI_Datatype datatype_;
   MPI_Op operation_;
   MPI_Comm reproducible_ = MPI_COMM_NULL; ///< freed by MPI_Finalize
   int rank_ = 0;
   KnownVectors known_;
-  Pages input_{nullptr, &std::free}, output_{nullptr, &std::free};
+  bool native_takes_device_ = false;
+  Vector input_, output_;
+  Vector host_input_, host_output_; ///< null where the host reaches the vectors themselves
 };
 
 /// Seconds for all ranks at once to copy `bytes` from one buffer to another. Collective; right on rank 0.
-double copy_seconds(void* to, const void* from, std::uint64_t bytes);
+double copy_seconds(PerfMemory& memory, void* to, const void* from, std::uint64_t bytes);
 
 /// Seconds until a flag that one rank sets in shared memory is seen by another rank of rank 0's node; 0 when it is
 /// alone there. Collective; right on rank 0.

@@ -52,13 +52,42 @@ Status write_files(const PerfFlags& flags, const PerfRun& run) {
   return drawing ? write_whole(flags.svg_file, *drawing) : Status(drawing.error());
 }
 
+int rank_in_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  int rank = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_free(&node);
+  return rank;
+}
+
+/// Null, on all ranks alike, where one of them has no such memory; the first of those has said so.
+std::unique_ptr<PerfMemory> open_memory(const PerfFlags& flags) {
+  auto opened = PerfMemory::open(flags.memory, rank_in_node());
+  const int mine = opened ? ranks_in_world() : rank_in_world();
+  int first = mine;
+  MPI_Reduce(&mine, &first, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
+  MPI_Bcast(&first, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (first == ranks_in_world()) return std::make_unique<PerfMemory>(std::move(*opened));
+  // Not by complain(), which is for what all ranks have in common, and leaves it to rank 0.
+  if (first == rank_in_world())
+    std::fprintf(stderr, "%s: --memory: rank %d has none of that kind: %s\n", tool, first,
+                 opened.error().message.c_str());
+  return nullptr;
+}
+
 int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, PerfRun& run) {
   const bool first = rank_in_world() == 0;
-  Bench bench(flags, strata);
-  if (!bench.take_memory()) {
-    std::fprintf(stderr, "%s: no memory for the largest size on rank %d\n", tool, rank_in_world());
+  const auto memory = open_memory(flags);
+  if (!memory) return 1;
+  Bench bench(flags, strata, *memory);
+  if (const Status taken = bench.take_memory(); !taken) {
+    std::fprintf(stderr, "%s: no memory for the largest size on rank %d: %s\n", tool, rank_in_world(),
+                 taken.error().message.c_str());
     return MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  run.memory = memory->name();
+  run.native_staged = bench.stages_native();
   if (!bench.take_communicator()) return complain(tool, "strata cannot be made reproducible here", 1);
   if (flags.floor) run.flag_seconds = flag_seconds();
   if (first) std::fputs(heading(flags, run).c_str(), stdout);

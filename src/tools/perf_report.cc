@@ -32,6 +32,9 @@ std::string heading(const PerfFlags& flags, const PerfRun& run) {
       fmt::format("# strata-perf {}: allreduce, {} {}{}, {} ranks on {} {}, {}, {}\n", PACKAGE_VERSION,
                   type::name_of(flags.element), type::name_of(flags.operation), flags.in_place ? " in place" : "",
                   run.ranks, run.nodes, run.nodes == 1 ? "node" : "nodes", name_of(flags.pace), run.library);
+  if (!run.memory.empty())
+    text += fmt::format("# vectors in {}{}\n", run.memory,
+                        run.native_staged ? "; native: copied to the host's memory and back" : "");
   if (flags.floor && run.flag_seconds > 0)
     text += fmt::format("# a flag from one rank to another of its node: {} us\n", microseconds(run.flag_seconds));
   text += fmt::format("#{:>9} {:>11} {:>11} {:>7} {:>13}", "bytes", "native us", "strata us", "ratio", "10-90%");
@@ -80,6 +83,8 @@ json document_of(const PerfFlags& flags, const PerfRun& run) {
                    {"options", run.options},
                    {"rows", rows}};
   if (flags.floor) document["flag_seconds"] = run.flag_seconds;
+  if (!run.memory.empty()) document["memory"] = run.memory;
+  if (!run.memory.empty()) document["native_staged"] = run.native_staged;
   return document;
 }
 
