@@ -5,6 +5,7 @@
 #include "device/loader.h"
 #include "tools/info.h"
 #include "tools/run_environment.h"
+#include "topo/local_facts.h"
 
 #include "config.h"
 
@@ -112,6 +113,12 @@ json transport_facts(comm::Process& process, const std::vector<std::string>& fol
   return rows;
 }
 
+/// The nearest network devices; null where hwloc cannot say.
+json networks_facts(const Options& options, const std::string& pci_address) {
+  const auto near = topo::networks_near(options, pci_address);
+  return near ? json(*near) : json(nullptr);
+}
+
 /// The accelerators of the machine, and which of them reach each other's memory. strata-info is the program here, and
 /// so it may initialise them.
 json device_facts(const Options& options) {
@@ -130,6 +137,7 @@ json device_facts(const Options& options) {
       facts["devices"].push_back({{"trouble", known.error().message}});
       continue;
     }
+    const std::int32_t links = (*driver)->links(device);
     json reached = json::array();
     for (std::int32_t peer = 0; peer < devices; ++peer)
       if (const auto reaches = (*driver)->reaches(device, peer); peer != device && reaches && *reaches)
@@ -138,6 +146,8 @@ json device_facts(const Options& options) {
                                 {"pci_address", known->pci_address},
                                 {"bytes", known->bytes},
                                 {"numa", known->numa >= 0 ? json(known->numa) : json(nullptr)},
+                                {"links", links >= 0 ? json(links) : json(nullptr)},
+                                {"networks", networks_facts(options, known->pci_address)},
                                 {"reaches", reached}});
   }
   return facts;

@@ -68,10 +68,13 @@ void add_accelerators(std::string& text, const json& facts) {
     std::string peers;
     for (const json& peer : row["reaches"])
       peers += fmt::format("{}{}", peers.empty() ? "" : ", ", peer.get<int>());
-    text += fmt::format("{}, {}, {}{}, reaches {}\n", text_of(row["name"]),
-                        format_bytes(row["bytes"].get<std::uint64_t>()), text_of(row["pci_address"]),
-                        row["numa"].is_number() ? fmt::format(", NUMA node {}", row["numa"].get<int>()) : "",
-                        peers.empty() ? "no other" : peers);
+    std::string place = text_of(row["pci_address"]);
+    if (row["numa"].is_number()) place += fmt::format(", NUMA node {}", row["numa"].get<int>());
+    if (row["networks"].is_array() && !row["networks"].empty())
+      place += fmt::format(", near {}", fmt::join(row["networks"].get<std::vector<std::string>>(), ", "));
+    if (row["links"].is_number()) place += fmt::format(", {} NVLinks up", row["links"].get<int>());
+    text += fmt::format("{}, {}, {}, reaches {}\n", text_of(row["name"]),
+                        format_bytes(row["bytes"].get<std::uint64_t>()), place, peers.empty() ? "no other" : peers);
   }
 }
 

@@ -35,6 +35,16 @@ Result<std::vector<RankFacts>> cores_in_xml(const Options& options, const std::s
   return cores;
 }
 
+Result<std::vector<std::string>> networks_near(const Options& options, const std::string& pci_address) {
+  const auto entry = open_module_symbol(options, "hwloc", networks_symbol);
+  if (!entry) return entry.error();
+  std::vector<std::string> names;
+  std::string trouble;
+  if (!reinterpret_cast<NetworksEntry>(*entry)(pci_address, &names, &trouble))
+    return Error{ErrorKind::resource, std::move(trouble)};
+  return names;
+}
+
 LocalFacts local_facts(const Options& options) {
   LocalFacts facts;
   if (const auto entry = open_module_symbol(options, "hwloc", topology_symbol); !entry)

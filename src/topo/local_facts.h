@@ -26,6 +26,10 @@ LocalFacts local_facts(const Options& options);
 /// module, or hwloc does not take the text.
 Result<std::vector<RankFacts>> cores_in_xml(const Options& options, const std::string& xml);
 
+/// The network devices of this machine that are nearest to the PCI device at an address ("0000:3b:00.0"): those in the
+/// smallest part of the machine that has both, by the module hwloc.so. Empty where there are none.
+Result<std::vector<std::string>> networks_near(const Options& options, const std::string& pci_address);
+
 /// The innermost switch of a scheduler's words: "s8" of "s0.s4.s8.n7" with "switch.switch.switch.node". Empty when the
 /// two do not fit, there is no switch, or the name has more than letters, digits and any of "-_+", or over 64 of them.
 std::string innermost_switch(const SchedulerPlace& place);
@@ -37,5 +41,8 @@ inline constexpr const char* topology_symbol = "strata_topology_v1";
 /// The module's other entry. False when hwloc does not take the text; then `trouble` says why.
 using CoresEntry = bool (*)(const std::string& xml, std::vector<RankFacts>* cores, std::string* trouble);
 inline constexpr const char* cores_symbol = "strata_cores_v1";
+/// And another, of the same kind.
+using NetworksEntry = bool (*)(const std::string& pci_address, std::vector<std::string>* names, std::string* trouble);
+inline constexpr const char* networks_symbol = "strata_networks_v1";
 
 } // namespace strata::topo

@@ -169,5 +169,74 @@ TEST(HwlocCores, AreNotInWhatIsNoMachine) {
   }
 }
 
+// Two packages. Behind a switch in the first are a GPU and two ports of a NIC; another NIC is elsewhere in the package,
+// where a second GPU is; in the second package are a third GPU and no NIC.
+constexpr const char* with_devices = R"(<?xml version="1.0" encoding="UTF-8"?>
+<topology version="2.0">
+ <object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1"
+         complete_nodeset="0x1" allowed_nodeset="0x1" gp_index="1">
+  <object type="NUMANode" os_index="0" cpuset="0x3" complete_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1"
+          gp_index="2" local_memory="1073741824"/>
+  <object type="Package" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+          gp_index="3">
+   <object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+           gp_index="4">
+    <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="5"/>
+   </object>
+   <object type="Bridge" gp_index="6" bridge_type="0-1" depth="0" bridge_pci="0000:[00-0f]">
+    <object type="Bridge" gp_index="7" bridge_type="1-1" depth="1" bridge_pci="0000:[01-02]" pci_busid="0000:00:01.0"
+            pci_type="0604 [8086:1901] [0000:0000] 05" pci_link_speed="0.000000">
+     <object type="PCIDev" gp_index="8" pci_busid="0000:01:00.0" pci_type="0302 [10de:2330] [10de:16c1] a1"
+             pci_link_speed="0.000000"/>
+     <object type="PCIDev" gp_index="9" pci_busid="0000:02:00.0" pci_type="0207 [15b3:1021] [15b3:0023] 00"
+             pci_link_speed="0.000000">
+      <object type="OSDev" gp_index="10" name="ib0" osdev_type="2"/>
+      <object type="OSDev" gp_index="11" name="mlx5_0" osdev_type="3"/>
+     </object>
+    </object>
+    <object type="PCIDev" gp_index="12" pci_busid="0000:03:00.0" pci_type="0200 [8086:1521] [8086:0001] 01"
+            pci_link_speed="0.000000">
+     <object type="OSDev" gp_index="13" name="eth0" osdev_type="2"/>
+    </object>
+    <object type="PCIDev" gp_index="14" pci_busid="0000:04:00.0" pci_type="0302 [10de:2330] [10de:16c1] a1"
+            pci_link_speed="0.000000"/>
+   </object>
+  </object>
+  <object type="Package" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"
+          gp_index="15">
+   <object type="Core" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"
+           gp_index="16">
+    <object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="17"/>
+   </object>
+   <object type="Bridge" gp_index="18" bridge_type="0-1" depth="0" bridge_pci="0000:[80-8f]">
+    <object type="PCIDev" gp_index="19" pci_busid="0000:81:00.0" pci_type="0302 [10de:2330] [10de:16c1] a1"
+            pci_link_speed="0.000000"/>
+   </object>
+  </object>
+ </object>
+</topology>)";
+
+std::vector<std::string> near(const char* pci_address) {
+  const auto names = networks_in_machine({"", with_devices}, pci_address);
+  EXPECT_TRUE(names) << (names ? "" : names.error().message);
+  return names ? *names : std::vector<std::string>{};
+}
+
+TEST(HwlocNetworks, AreThoseBehindTheSameSwitch) {
+  EXPECT_EQ(near("0000:01:00.0"), (std::vector<std::string>{"ib0", "mlx5_0"}));
+}
+
+TEST(HwlocNetworks, AreThoseInTheSmallestPartThatHasAny) {
+  EXPECT_EQ(near("0000:04:00.0"), (std::vector<std::string>{"eth0", "ib0", "mlx5_0"}));
+  EXPECT_EQ(near("0000:81:00.0").size(), 3u) << "of the other package, as there are none in its own";
+}
+
+TEST(HwlocNetworks, AreNoneOfADeviceThatIsNotThere) {
+  EXPECT_TRUE(near("0000:7f:00.0").empty());
+  EXPECT_TRUE(near("nonsense").empty());
+}
+
 } // namespace
 } // namespace strata::topo

@@ -23,8 +23,9 @@ using CpuSet = std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)>;
 constexpr hwloc_obj_type_t cache_types[] = {HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE};
 
 /// The whole machine, parts that a control group forbids included: only so does every process on it number its parts
-/// alike. Of all that hwloc can find, nothing else is looked for: this runs in a program's first collective.
-Result<Topology> load(const MachineWords& words) {
+/// alike. Of all that hwloc can find, nothing else is looked for: this runs in a program's first collective. With
+/// `devices`, what is behind PCI too.
+Result<Topology> load(const MachineWords& words, bool devices = false) {
   hwloc_topology_t loaded = nullptr;
   if (hwloc_topology_init(&loaded) != 0)
     return Error{ErrorKind::resource, fmt::format("hwloc does not start: {}", std::strerror(errno))};
@@ -36,6 +37,7 @@ Result<Topology> load(const MachineWords& words) {
   hwloc_topology_set_type_filter(loaded, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
   // Without groups hwloc hangs a NUMA node that is smaller than a package under the package, with all its cores.
   hwloc_topology_set_type_filter(loaded, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  if (devices) hwloc_topology_set_io_types_filter(loaded, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020800
   flags |= HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
@@ -144,6 +146,31 @@ Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const i
   return facts;
 }
 
+Result<std::vector<std::string>> networks_in_machine(const MachineWords& words, const std::string& pci_address) {
+  auto loaded = load(words, true);
+  if (!loaded) return loaded.error();
+  hwloc_topology_t topology = loaded->get();
+  std::vector<hwloc_obj_t> around; // the device, and what it is in, from the inside
+  for (hwloc_obj_t part = hwloc_get_pcidev_by_busidstring(topology, pci_address.c_str()); part != nullptr;
+       part = part->parent)
+    around.push_back(part);
+  std::size_t nearest = around.size();
+  std::vector<std::string> names;
+  for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology, device)) != nullptr;) {
+    const hwloc_obj_osdev_type_t kind = device->attr->osdev.type;
+    if ((kind != HWLOC_OBJ_OSDEV_NETWORK && kind != HWLOC_OBJ_OSDEV_OPENFABRICS) || device->name == nullptr) continue;
+    std::size_t distance = around.size();
+    for (hwloc_obj_t part = device; part != nullptr && distance == around.size(); part = part->parent)
+      distance = static_cast<std::size_t>(std::find(around.begin(), around.end(), part) - around.begin());
+    if (distance > nearest || distance == around.size()) continue;
+    if (distance < nearest) names.clear();
+    nearest = distance;
+    names.emplace_back(device->name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 Result<std::vector<RankFacts>> cores_in_machine(const MachineWords& words) {
   auto loaded = load(words);
   if (!loaded) return loaded.error();
@@ -162,6 +189,16 @@ strata_cores_v1(const std::string& xml, std::vector<strata::topo::RankFacts>* co
   auto found = strata::topo::cores_in_machine({"", xml});
   if (found)
     *cores = std::move(*found);
+  else
+    *trouble = found.error().message;
+  return static_cast<bool>(found);
+}
+
+extern "C" __attribute__((visibility("default"))) bool
+strata_networks_v1(const std::string& pci_address, std::vector<std::string>* names, std::string* trouble) {
+  auto found = strata::topo::networks_in_machine({}, pci_address);
+  if (found)
+    *names = std::move(*found);
   else
     *trouble = found.error().message;
   return static_cast<bool>(found);

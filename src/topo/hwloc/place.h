@@ -16,6 +16,10 @@ struct MachineWords {
 /// numbers in `place` are the same for every process on the machine, whatever its control group lets it see.
 Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const int> cpus);
 
+/// The names of the network devices in the smallest part of the machine that has the PCI device at `pci_address`
+/// ("0000:3b:00.0") and any of them, sorted. Empty where there is no such device, or none of the network.
+Result<std::vector<std::string>> networks_in_machine(const MachineWords& words, const std::string& pci_address);
+
 /// Of each core, in hwloc's order, where it lies; of each hardware thread where no cores are known.
 Result<std::vector<RankFacts>> cores_in_machine(const MachineWords& words);
 
