@@ -186,6 +186,10 @@ private:
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
 
   // context_trial.cc
+  tune::Noise noise() const {
+    const bool roomy = situation_.job.nodes == 1 && crowding_ == engine::Crowding::roomy;
+    return roomy ? tune::Noise::little : tune::Noise::much;
+  }
   std::vector<Way> ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
   std::vector<tune::Candidate> order_to_try(const tune::Choice& choice, bool trial) const;
   static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);

@@ -230,7 +230,7 @@ void Context::decide(Decision& decision, std::size_t bytes) {
   std::vector<Way> ways = ways_to_try(choice, bytes, trouble);
   if (ways.size() > 1) {
     const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
-    decision.trial.reset(new Probation{tune::Trial(ways.size(), low), std::move(ways), {}});
+    decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});
     if (!choice.source.empty())
       trouble += fmt::format("{}{}, from table {}, is tried first", trouble.empty() ? "" : "; ", choice.chosen.name(),
                              choice.source);

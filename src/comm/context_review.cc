@@ -85,7 +85,7 @@ void Context::try_anew(Decision& decision, std::size_t bytes) {
     ways.push_back(std::move(way));
   decision.others.clear();
   const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
-  decision.trial.reset(new Probation{tune::Trial(ways.size(), low), std::move(ways), {}});
+  decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});
 }
 
 } // namespace strata::comm

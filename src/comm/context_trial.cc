@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <set>
+#include <utility>
 
 namespace strata::comm {
 namespace {
@@ -16,8 +19,38 @@ namespace {
 /// In one node, a schedule's steps cost shorter vectors more than the latency path takes in all.
 constexpr std::size_t schedules_in_memory_from = std::size_t{4} << 10;
 
-/// A way that is predicted to take this much longer than the best is not tried.
-constexpr double hopeless = 2;
+/// Between nodes, calls of this size and more take so long that fewer ways are tried.
+constexpr std::size_t few_ways_from = std::size_t{1} << 20;
+
+/// A way that is predicted to take this much longer than the best is not tried; the best of another kind may be
+/// predicted worse.
+constexpr double hopeless = 2, hopeless_of_its_kind = 4;
+
+/// What a prediction may be wrong about for many ways alike: what a message costs beside a byte, and what racks do. So
+/// whether inner levels reduce to a leader or each rank has its part, and whether racks count, are kinds of ways.
+constexpr std::size_t kinds = 4;
+std::size_t kind_of(const tune::Candidate& candidate) {
+  const auto& levels = candidate.composition.levels;
+  const bool leader = levels.size() > 1 && levels.front().shape == hier::Shape::leader;
+  return (candidate.plain ? 2 : 0) + (leader ? 1 : 0);
+}
+
+/// The first schedule of each kind, then the first of each other composition, and the same in other slices last.
+std::vector<tune::Candidate> unlike_first(const std::vector<tune::Candidate>& candidates) {
+  std::array<bool, kinds> seen_kinds{};
+  std::set<std::pair<bool, std::string>> seen_compositions;
+  std::vector<tune::Candidate> first, second, others;
+  for (const tune::Candidate& candidate : candidates) {
+    const bool is_schedule = candidate.kind == tune::Candidate::Kind::schedule;
+    const bool of_new_kind = is_schedule && !std::exchange(seen_kinds[kind_of(candidate)], true);
+    const bool is_new =
+        is_schedule && seen_compositions.emplace(candidate.plain, hier::to_text(candidate.composition)).second;
+    (of_new_kind ? first : is_new ? second : others).push_back(candidate);
+  }
+  first.insert(first.end(), second.begin(), second.end());
+  first.insert(first.end(), others.begin(), others.end());
+  return first;
+}
 
 } // namespace
 
@@ -32,8 +65,8 @@ std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std
   return all;
 }
 
-/// A table's way first, then by prediction; but in a trial within a node the latency path before other predictions: it
-/// is always worth a try.
+/// A table's way first, then by prediction; but in a trial within a node the latency path before other predictions,
+/// which is always worth a try, and between nodes what is unlike the others.
 std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, bool trial) const {
   std::vector<tune::Candidate> order{choice.chosen};
   order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
@@ -41,7 +74,7 @@ std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, b
     std::stable_partition(
         order.begin() + (choice.source.empty() ? 0 : 1), order.end(),
         [](const tune::Candidate& candidate) { return candidate.kind == tune::Candidate::Kind::board; });
-  return order;
+  return trial && situation_.job.nodes > 1 ? unlike_first(order) : order;
 }
 
 // When a candidate cannot be made (no memory, a peer that cannot be reached), the next one is taken; all ranks see the
@@ -58,13 +91,14 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   const bool one_node = situation_.job.nodes == 1;
   const bool adapts = options_.tune == Tune::online || options_.tune == Tune::file;
   const bool trial = adapts && options_.algorithm.empty() && ranks_ > 1;
-  const std::size_t most = !trial ? 1 : one_node ? 2 : 4;
+  const std::size_t most = !trial ? 1 : one_node ? 2 : bytes < few_ways_from ? 6 : 4;
   const std::vector<tune::Candidate> order = order_to_try(choice, trial);
   double best = choice.chosen.seconds; // by prediction
   for (const tune::Candidate& candidate : order)
     best = std::min(best, candidate.seconds);
   std::vector<Way> ways;
   bool has_board = false, has_schedule = false;
+  std::array<bool, kinds> has_kind{};
   std::size_t tries = 0;
   for (const tune::Candidate& candidate : order) {
     using Kind = tune::Candidate::Kind;
@@ -72,7 +106,8 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       if (!trial) break;
       continue;
     }
-    if (!ways.empty() && candidate.seconds > hopeless * best) continue;
+    const bool of_new_kind = !one_node && !std::exchange(has_kind[kind_of(candidate)], true);
+    if (!ways.empty() && candidate.seconds > (of_new_kind ? hopeless_of_its_kind : hopeless) * best) continue;
     // In one node, schedules that differ by the slice only are too much alike to try them all.
     if (ways.size() == most || tries == most + 2) break;
     if (one_node && trial && (candidate.kind == Kind::board ? has_board : has_schedule)) continue;
@@ -134,7 +169,10 @@ void Context::log_trial(const Probation& probation, std::size_t bytes) {
   const std::vector<double>& seconds = probation.trial.agreed_times();
   std::vector<std::size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
+  // A way that was dropped early may have looked faster then than the winner did in the end.
+  std::swap(order.front(), order[probation.trial.way()]);
+  std::stable_sort(order.begin() + 1, order.end(),
+                   [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
   const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
   std::string line = fmt::format("{} ranks on {} nodes, {} to {} bytes: ", ranks_, situation_.job.nodes, low, high);
   for (std::size_t place = 0; place < std::min<std::size_t>(order.size(), 5); ++place) {

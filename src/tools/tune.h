@@ -38,6 +38,8 @@ struct MeasuredSize {
 /// next size (by ratio); the last ends with the last size. A way that is as good as the best, but for noise, goes on
 /// from the size before; else the MPI library's own comes before others that are no better. A size without ways falls
 /// to its neighbours.
-tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes);
+enum class Remarks : bool { fastest, all }; ///< of the ways that were measured; the MPI library's own in any case
+tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes,
+                     Remarks wanted = Remarks::fastest);
 
 } // namespace strata::tools

@@ -38,9 +38,10 @@ const tune::Way& winner(const std::vector<MeasuredWay>& ways, const tune::Way* b
 }
 
 /// A line for each of the fastest ways, and for the MPI library's own.
-void add_remarks(std::vector<std::string>& remarks, std::uint64_t bytes, const std::vector<MeasuredWay>& ways) {
+void add_remarks(std::vector<std::string>& remarks, std::uint64_t bytes, const std::vector<MeasuredWay>& ways,
+                 Remarks wanted) {
   for (std::size_t place = 0; place < ways.size(); ++place) {
-    if (place >= most_in_remarks && ways[place].way != tune::Way{}) continue;
+    if (wanted == Remarks::fastest && place >= most_in_remarks && ways[place].way != tune::Way{}) continue;
     remarks.push_back(fmt::format("  {:<7} {:>9} {}", place == 0 ? format_bytes(bytes) : std::string(),
                                   format_duration(ways[place].seconds), to_text(ways[place].way)));
   }
@@ -55,7 +56,7 @@ std::uint64_t end_between(std::uint64_t bytes, std::uint64_t next) {
 
 } // namespace
 
-tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes) {
+tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes, Remarks wanted) {
   tune::Table table{machine, {}};
   for (const MeasuredSize& size : sizes) {
     if (size.ways.empty()) continue;
@@ -67,7 +68,7 @@ tune::Table table_of(const tune::MachineShape& machine, const std::vector<Measur
       table.rows.push_back({size.bytes, way, 0, {}});
     }
     table.rows.back().up_to = size.bytes;
-    add_remarks(table.rows.back().remarks, size.bytes, ways);
+    add_remarks(table.rows.back().remarks, size.bytes, ways, wanted);
   }
   return table;
 }

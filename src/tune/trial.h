@@ -3,11 +3,16 @@
 // calls (as STAR-MPI does among the algorithms of a collective: Faraj, Yuan and Lowenthal, ICS 2006).
 //
 // In each round every way that is left serves a run of consecutive calls; the first of a run are not counted, because
-// they find the caches as the way before left them. A way's time is its best round's mean: not the
-// median, because with more ranks than cores a few calls of a run take all of its time. After each round the ranks
-// exchange their times, and each way counts by its smallest time over the ranks: the rank that came last waited least,
-// so that a program whose ranks arrive unevenly does not hide what the way itself costs. Ways that are far behind are
-// dropped; after the last round, all but one. Every rank computes the same from the same numbers.
+// they find the caches as the way before left them. Where there is much noise, runs of short calls become longer after
+// the first round. A way's time in a round is the mean of the others: not the median, because with more ranks than
+// cores a few calls of a run take all of its time. Over the rounds a way counts by their median, of an even number the
+// slower one of the two: the best round would be a prize for ways whose times vary, the mean would be that of what else
+// the machine did. After each round the ranks exchange these times, and each way counts by its smallest time over the
+// ranks: the rank that came last waited least, so that a program whose ranks arrive unevenly does not hide what the way
+// itself costs. That after the rounds, because within one of them some rank always began late and ended early.
+//
+// Ways whose best round is far behind are dropped; after the last round, all but one. Every rank computes the same from
+// the same numbers.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +22,21 @@
 
 namespace strata::tune {
 
+/// How much the times of calls vary by themselves: little where every rank has a core of its own and the others are
+/// beside it, much where ranks share cores or a network lies between.
+enum class Noise : bool { little, much };
+
 class Trial {
 public:
-  /// Of at least one way, for calls of about `bytes`: the longer a call, the fewer are tried.
-  Trial(std::size_t ways, std::size_t bytes);
+  /// Of at least one way, for calls of about `bytes`: the longer a call, the fewer are tried; the more noise, the more.
+  Trial(std::size_t ways, std::size_t bytes, Noise noise = Noise::much);
 
   /// The way for the next call.
   std::size_t way() const { return way_; }
   /// Takes the seconds that the call spent. True when a round is over: then exchange times() and settle().
   bool add(double seconds);
-  /// This rank's times in seconds, by way; of a way that was dropped, infinity.
+  /// This rank's times so far in seconds: the median of each way, then the best round of each way. Of a way that was
+  /// dropped, what it was then.
   const std::vector<double>& times() const { return times_; }
   /// Takes all ranks' times(), rank after rank. True when the trial is over; way() is then the way to stay with.
   bool settle(std::span<const double> of_all_ranks);
@@ -36,6 +46,7 @@ public:
 private:
   bool next_way();
 
+  Noise noise_;
   std::uint32_t calls_of_a_run_, uncounted_, rounds_;
   bool first_ = true; ///< round
   std::uint32_t call_ = 0;
@@ -43,6 +54,7 @@ private:
   double sum_ = 0; ///< of the counted calls of the current run
   std::vector<bool> dropped_;
   std::vector<double> times_, agreed_;
+  std::vector<std::vector<double>> rounds_of_way_; ///< this rank's, ascending
 };
 
 } // namespace strata::tune

@@ -62,6 +62,11 @@ TEST(TunedTable, TellsTheTimesOfTheFastestAndOfTheMpiLibrary) {
   EXPECT_TRUE(remarks[0].ends_with(" board")) << remarks[0];
   EXPECT_TRUE(remarks[1].ends_with(" ring")) << remarks[1];
   EXPECT_TRUE(remarks[2].ends_with(" native")) << remarks[2];
+  EXPECT_EQ(
+      table_of({}, {{1024, {took("native", 9), took("ring", 2), took("board", 1), took("direct", 3)}}}, Remarks::all)
+          .rows[0]
+          .remarks.size(),
+      4u);
 }
 
 TEST(TunedTable, IsReadBack) {

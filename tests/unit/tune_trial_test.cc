@@ -46,10 +46,10 @@ TEST(Trial, KeepsTheFastestWayOnAllRanks) {
 
 TEST(Trial, IsOverAfterOneRoundWhenOneWayIsFarAhead) {
   std::vector<Trial> ranks(2, Trial(4, 8));
-  const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 2 ? 1.0 : 3.0; });
+  const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 2 ? 1.0 : 5.0; });
   EXPECT_EQ(calls % 4, 0u);
   std::vector<Trial> even(2, Trial(4, 8));
-  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1.0; }), 4 * calls);
+  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1.0; }), 7 * calls);
 }
 
 TEST(Trial, SeesThroughARankThatIsAlwaysLate) {
@@ -79,6 +79,37 @@ TEST(Trial, OutlivesADisturbedRound) {
     return call < disturbed ? 1.2 : way == 0 ? 1.0 : 1.1;
   });
   EXPECT_EQ(ranks[0].way(), 0u);
+}
+
+TEST(Trial, RunsShortCallsForLongerAfterTheFirstRound) {
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  const std::size_t calls = run(ranks, [](std::size_t, std::size_t, std::size_t) { return 100e-6; });
+  EXPECT_EQ(calls, 2u * 24 + 6u * 2 * (8 + 80));
+}
+
+TEST(Trial, DropsAWayThatWasBehindInTwoRounds) {
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 1.0 : 2.0; });
+  EXPECT_EQ(calls, 2u * 2 * 24);
+}
+
+TEST(Trial, KeepsAWayThatWasBehindInOneRoundOnly) {
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  run(ranks, [](std::size_t, std::size_t way, std::size_t call) {
+    const bool lucky = call < 2 * 24; // the first round, of way 1
+    return way == 0 ? 1.0 : lucky ? 0.4 : 1.2;
+  });
+  EXPECT_EQ(ranks[0].way(), 0u);
+}
+
+TEST(Trial, GivesNoPrizeForOneGoodRound) {
+  std::vector<Trial> ranks(2, Trial(2, std::size_t{1} << 17));
+  const std::size_t run_calls = 8;
+  run(ranks, [&](std::size_t, std::size_t way, std::size_t call) {
+    const bool lucky = call / (2 * run_calls) == 1; // the second round of seven
+    return way == 1 ? 1.0 : lucky ? 0.9 : 1.1;
+  });
+  EXPECT_EQ(ranks[0].way(), 1u);
 }
 
 } // namespace
