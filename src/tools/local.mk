@@ -45,40 +45,41 @@ bin_strata_tune_LDADD = $(tool_libraries)
 # What enters MPI is a program beside the modules, named after the MPI library as they are, so that builds for several
 # MPI libraries share a prefix. It is linked to the preload, in front of the MPI library, and needs no preloading.
 if HAVE_MPI
+# What several of them share, compiled once.
+noinst_LIBRARIES += libstrata-mpi-tools.a
 noinst_PROGRAMS += lib/strata/info-mpi lib/strata/perf-mpi lib/strata/probe-mpi lib/strata/tune-mpi
 mpi_tools = lib/strata/strata-info-$(MPI_SONAME) lib/strata/strata-perf-$(MPI_SONAME) \
   lib/strata/strata-probe-$(MPI_SONAME) lib/strata/strata-tune-$(MPI_SONAME)
 endif
 endif
 endif
-mpi_tool_libraries = $(tool_libraries) lib/libstrata-mpi.so $(MPI_LIBS)
+libstrata_mpi_tools_a_SOURCES = \
+  src/tools/mpi_texts.cc src/tools/mpi_texts.h \
+  src/tools/mpi_timing.cc src/tools/mpi_timing.h \
+  src/tools/progress_line.h
+libstrata_mpi_tools_a_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+mpi_tool_libraries = libstrata-mpi-tools.a $(tool_libraries) lib/libstrata-mpi.so $(MPI_LIBS)
 mpi_tool_flags = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/..'
-lib_strata_info_mpi_SOURCES = src/tools/info_job.cc src/tools/mpi_texts.cc src/tools/mpi_texts.h
+lib_strata_info_mpi_SOURCES = src/tools/info_job.cc
 lib_strata_info_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_info_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_info_mpi_LDFLAGS = $(mpi_tool_flags)
 lib_strata_perf_mpi_SOURCES = \
-  src/tools/mpi_texts.cc src/tools/mpi_texts.h \
-  src/tools/mpi_timing.cc src/tools/mpi_timing.h \
   src/tools/perf_floor.cc \
   src/tools/perf_measure.cc src/tools/perf_measure.h \
   src/tools/perf_memory.cc src/tools/perf_memory.h \
   src/tools/perf_mpi.cc \
-  src/tools/perf_values.cc src/tools/perf_values.h \
-  src/tools/progress_line.h
+  src/tools/perf_values.cc src/tools/perf_values.h
 lib_strata_perf_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_perf_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_perf_mpi_LDFLAGS = $(mpi_tool_flags)
 
-lib_strata_probe_mpi_SOURCES = src/tools/probe_mpi.cc src/tools/mpi_texts.cc src/tools/mpi_texts.h
+lib_strata_probe_mpi_SOURCES = src/tools/probe_mpi.cc
 lib_strata_probe_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_probe_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_probe_mpi_LDFLAGS = $(mpi_tool_flags)
 
 lib_strata_tune_mpi_SOURCES = \
-  src/tools/mpi_texts.cc src/tools/mpi_texts.h \
-  src/tools/mpi_timing.cc src/tools/mpi_timing.h \
-  src/tools/progress_line.h \
   src/tools/tune_measure.cc src/tools/tune_measure.h \
   src/tools/tune_mpi.cc
 lib_strata_tune_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)

@@ -4,6 +4,7 @@
 
 #include "context_calls.h"
 #include "device/emulated/driver.h"
+#include "share.h"
 #include "thread_bootstrap.h"
 
 namespace strata::comm {
@@ -95,10 +96,12 @@ public:
 inline std::vector<DeviceCall> mixtures(std::initializer_list<std::int64_t> counts) {
   std::vector<DeviceCall> calls;
   unsigned salt = 0;
+  Share share;
   for (const std::int64_t count : counts)
     for (const Place place : {Place::apart, Place::same})
       for (unsigned mixture = 0; mixture < 16; mixture += 3)
-        calls.push_back({{count, Element::float32, Operation::sum, place}, ++salt, mixture, mixture % 2});
+        if (share.takes_next())
+          calls.push_back({{count, Element::float32, Operation::sum, place}, ++salt, mixture, mixture % 2});
   return calls;
 }
 

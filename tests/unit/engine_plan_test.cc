@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plans of all ranks, run by one thread, over shared memory and over messages that are late and out of order.
 #include "plan_world.h"
+#include "share.h"
 
 #include <gtest/gtest.h>
 
@@ -54,9 +55,11 @@ std::vector<std::vector<Job>> some_counts(Place place) {
 }
 
 TEST(Plan, RunsEveryCompositionOfTwoLevelsOverEveryCarriage) {
+  Share share;
   for (const Machine& machine : {factors({2, 2}), nodes({1, 2, 2}), nodes({4, 1, 3})})
     for (const hier::Composition& composition : compositions(2))
       for (Carriage carriage : carriages) {
+        if (!share.takes_next()) continue;
         const unsigned seed = new_seed();
         Setting setting{hierarchy(machine, by_node(machine)), composition, carriage};
         setting.window = 1 + seed % 3;
@@ -66,8 +69,10 @@ TEST(Plan, RunsEveryCompositionOfTwoLevelsOverEveryCarriage) {
 }
 
 TEST(Plan, RunsEveryAlgorithmOfOneLevelForOneToNineRanks) {
+  Share share;
   for (int ranks = 2; ranks <= 9; ++ranks)
     for (const hier::Composition& composition : compositions(1)) {
+      if (!share.takes_next()) continue;
       const unsigned seed = new_seed();
       Setting setting{hierarchy(factors({ranks})), composition, carriages[seed % 3]};
       setting.window = 1 + seed / 3 % 4;

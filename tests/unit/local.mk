@@ -36,6 +36,7 @@ unit_tests_SOURCES += \
   tests/unit/plan_world.h \
   tests/unit/programs.h \
   tests/unit/samples.h \
+  tests/unit/share.h \
   tests/unit/sharing_driver.h \
   tests/unit/sim_machines.h \
   tests/unit/situations.h \

@@ -32,6 +32,8 @@ class TapPrinter : public testing::EmptyTestEventListener {
     std::printf("%s %d - %s.%s", result.Failed() ? "not ok" : "ok", ++number_, test.test_suite_name(), test.name());
     if (result.Skipped()) std::printf(" # SKIP %s", reason_.c_str());
     std::printf("\n");
+    if (result.elapsed_time() >= long_milliseconds)
+      std::printf("# that took %.0f s\n", static_cast<double>(result.elapsed_time()) / 1000);
     std::fflush(stdout);
   }
 
@@ -43,6 +45,8 @@ class TapPrinter : public testing::EmptyTestEventListener {
     for (std::string line; std::getline(lines, line);)
       std::printf("#   %s\n", line.c_str());
   }
+
+  static constexpr testing::TimeInMillis long_milliseconds = 5000;
 
   int number_ = 0;
   std::string reason_;
