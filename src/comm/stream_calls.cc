@@ -1,37 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/stream_calls.h"
 
+#include "base/blocked_signals.h"
 #include "device/word.h"
-
-#include <csignal>
 
 #include <chrono>
 #include <new>
 #include <system_error>
 
 namespace strata::comm {
-namespace {
-
-/// While it lives, threads that are made here get none of the process' signals: those are the program's.
-class SignalsBlocked {
-public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    blocked_ = pthread_sigmask(SIG_SETMASK, &all, &before_) == 0;
-  }
-  ~SignalsBlocked() {
-    if (blocked_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-  sigset_t before_{};
-  bool blocked_ = false;
-};
-
-} // namespace
 
 StreamCalls::~StreamCalls() {
   {
@@ -55,7 +32,7 @@ Status StreamCalls::finish() {
 
 Status StreamCalls::start() {
   if (thread_.joinable()) return ok();
-  const SignalsBlocked blocked;
+  const BlockedSignals blocked;
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& why) {

@@ -24,17 +24,14 @@ void fake_release_stream(void* stream) {
 EXPORTED CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
   ASKED("cuStreamCreate");
   NEEDS(fake_current_context() != NULL && flags == CU_STREAM_NON_BLOCKING, CUDA_ERROR_INVALID_CONTEXT);
-  *stream = malloc(sizeof **stream);
-  (*stream)->context = fake_current_context();
-  ++fake_objects;
+  *stream = fake_make_stream();
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuStreamDestroy(CUstream stream) {
   ASKED("cuStreamDestroy");
   NEEDS(stream->context == fake_current_context(), CUDA_ERROR_INVALID_CONTEXT);
-  free(stream);
-  --fake_objects;
+  fake_release_stream(stream);
   return CUDA_SUCCESS;
 }
 

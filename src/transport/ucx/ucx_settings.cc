@@ -114,11 +114,4 @@ QuietUcx::QuietUcx() = default;
 QuietUcx::~QuietUcx() = default;
 #endif
 
-BlockedSignals::BlockedSignals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &saved_);
-}
-BlockedSignals::~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
-
 } // namespace strata::transport

@@ -4,7 +4,6 @@
 
 #include "base/result.h"
 
-#include <csignal>
 #include <cstddef>
 #include <ucp/api/ucp.h>
 
@@ -27,19 +26,6 @@ public:
   QuietUcx(const QuietUcx&) = delete;
   QuietUcx& operator=(const QuietUcx&) = delete;
   ~QuietUcx();
-};
-
-/// While it lives, threads started by this one have all signals blocked: UCX's own thread must not run the program's
-/// signal handlers.
-class BlockedSignals {
-public:
-  BlockedSignals();
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals();
-
-private:
-  sigset_t saved_;
 };
 
 } // namespace strata::transport

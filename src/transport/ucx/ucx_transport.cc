@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/ucx/ucx_transport.h"
 
+#include "base/blocked_signals.h"
 #include "transport/message_channel.h"
 #include "transport/ucx/ucx_settings.h"
 
