@@ -101,7 +101,9 @@ std::span<const OptionRow> option_table() {
           "BOUNCE", "Most bytes of pinned host memory that buffers in device memory pass through, of one process.",
           Scope::local),
       number<&Options::context_calls, 1, 1000000>(
-          "CONTEXT_CALLS", "The eligible call on a communicator at which strata starts to serve it.", Scope::agreed),
+          "CONTEXT_CALLS",
+          "The eligible call on a communicator at which strata starts to serve it; with MODE=always 1 unless set.",
+          Scope::agreed),
       flag<&Options::reproducible>(
           "REPRODUCIBLE", "1: the same bits for a number of ranks whatever their mapping, the timing and the choice.",
           Scope::agreed),
@@ -150,6 +152,7 @@ std::string unknown_option(std::string_view name) {
 Options options_from_environment(std::vector<std::string>& complaints) {
   Options options;
   if (getauxval(AT_SECURE) != 0 || environ == nullptr) return options;
+  options.context_calls = 0; // until it is known whether it was set
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view line(*variable);
     const auto equals = line.find('=');
@@ -162,6 +165,8 @@ Options options_from_environment(std::vector<std::string>& complaints) {
       complaints.push_back(fmt::format("{}{}={} is not allowed ({}); using {}", prefix, name, printable(value),
                                        row->allowed, *row->initial != '\0' ? row->initial : "none"));
   }
+  // Never native for an eligible call: not for the first one either.
+  if (options.context_calls == 0) options.context_calls = options.mode == Mode::always ? 1 : Options().context_calls;
   return options;
 }
 

@@ -55,6 +55,7 @@ bool Handshake::complete(Options& options) {
   mine_.options.context_calls = options.context_calls;
   mine_.options.reproducible = options.reproducible ? 1 : 0;
   mine_.options.check = options.check ? 1 : 0;
+  mine_.options.always = options.mode == Mode::always ? 1 : 0;
   std::strncpy(mine_.version, PACKAGE_VERSION, sizeof mine_.version - 1);
   if (rank_ != 0) return ask_rank_0(options);
   const int seconds = static_cast<int>(options.start_seconds);
@@ -141,16 +142,19 @@ bool Handshake::judge(int seconds) {
 }
 
 void Handshake::compare_options() {
-  const auto compare = [&](const char* name, auto member) {
+  const auto compare = [&](const char* name, const auto& differs) {
     for (int rank = 1; rank < ranks_; ++rank) {
-      if (hellos_[static_cast<std::size_t>(rank)].options.*member == mine_.options.*member) continue;
+      if (!differs(hellos_[static_cast<std::size_t>(rank)].options, mine_.options)) continue;
       complaints_.push_back(fmt::format("rank {} has another STRATA_{} than rank 0; rank 0's is used", rank, name));
       return;
     }
   };
-  compare("CONTEXT_CALLS", &Early::context_calls);
-  compare("REPRODUCIBLE", &Early::reproducible);
-  compare("CHECK", &Early::check);
+  // Another STRATA_MODE, about which a context complains, brings another default of CONTEXT_CALLS.
+  compare("CONTEXT_CALLS", [](const Early& one, const Early& other) {
+    return one.context_calls != other.context_calls && one.always == other.always;
+  });
+  compare("REPRODUCIBLE", [](const Early& one, const Early& other) { return one.reproducible != other.reproducible; });
+  compare("CHECK", [](const Early& one, const Early& other) { return one.check != other.check; });
 }
 
 bool Handshake::ask_rank_0(Options& options) {
