@@ -37,7 +37,8 @@ public:
   const T& operator*() const { return *std::get_if<0>(&state_); }
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
-  const Error& error() const { return *std::get_if<1>(&state_); }
+  const Error& error() const& { return *std::get_if<1>(&state_); }
+  Error error() && { return std::move(*std::get_if<1>(&state_)); }
 
 private:
   std::variant<T, Error> state_;

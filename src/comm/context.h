@@ -3,7 +3,7 @@
 // Calls.
 #pragma once
 
-#include "comm/bootstrap.h"
+#include "comm/all_or_none.h"
 #include "comm/peer_slots.h"
 #include "comm/process.h"
 #include "comm/resident.h"
@@ -152,8 +152,11 @@ private:
     std::unique_ptr<PeerSlots> slots; ///< null: this rank's payloads are all in host memory
   };
 
-  Context(Process& process, std::unique_ptr<Bootstrap> bootstrap);
+  class LeftPlans;
+
+  Context(Process& process, std::shared_ptr<AllOrNone> bootstrap);
   // context_setup.cc: steps of create(), each collective
+  Status set_up();
   Status agree_on_options(const std::vector<std::string>& texts);
   Status find_neighbours();
   Status link_between_nodes(const std::vector<bool>& here);
@@ -172,6 +175,7 @@ private:
   void apply_table(tune::Choice& choice, std::size_t bytes) const;
 
   // context_plan.cc
+  void choose_way(Decision& decision, const Call& call, std::size_t bytes);
   void decide(Decision& decision, std::size_t bytes);
   Result<Way> prepare_way(const tune::Candidate& candidate);
   static kernel::Stores default_stores(std::size_t bytes);
@@ -184,6 +188,7 @@ private:
   Status reach_peers(engine::Plan& plan);
   bool all_agree(bool mine);
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
+  void leave_all_to_native();
 
   // context_trial.cc
   tune::Noise noise() const {
@@ -195,6 +200,7 @@ private:
   static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
+  void settle_trial(Decision& decision, std::size_t bytes);
   void log_trial(const Probation& probation, std::size_t bytes);
 
   // context_review.cc
@@ -260,7 +266,7 @@ private:
 
   Process& process_;
   trace::Recorder* const recorder_; ///< the process'; null: nothing is recorded
-  std::unique_ptr<Bootstrap> bootstrap_;
+  std::shared_ptr<AllOrNone> bootstrap_;
   std::int32_t rank_;
   std::int32_t ranks_;
   Options options_;
@@ -287,6 +293,9 @@ private:
   std::array<Decision, tune::size_classes> decisions_;
   std::unique_ptr<transport::shm::ParityBoard> board_;
   bool board_failed_ = false;
+  bool out_of_memory_ = false;         ///< a rank was: nothing is decided any more
+  std::unique_ptr<LeftPlans> left_;    ///< empty; so that leaving takes no memory
+  std::vector<double> seconds_of_all_; ///< room for what a review exchanges
   std::vector<MadePlan> plans_;
   std::vector<std::vector<topo::Level>> planned_levels_; ///< of plans, each once: racks come and go, and come again
   std::uint32_t next_plan_ = 0;

@@ -20,50 +20,57 @@ struct PlanCard {
   std::uint64_t announcements[4];
 };
 
-class LeftPlans final : public Remains {
+} // namespace
+
+class Context::LeftPlans final : public Remains {
 public:
   std::vector<std::unique_ptr<transport::Links>> links; // used by the plans below
   std::unique_ptr<transport::shm::ShmLinks> neighbours;
-  std::vector<std::unique_ptr<engine::Plan>> plans;
-  std::vector<std::unique_ptr<PeerSlots>> slots;
+  std::vector<MadePlan> plans;
   std::unique_ptr<transport::shm::ParityBoard> board;
 
   ~LeftPlans() override {
-    if (!quiescent())
-      for (const auto& read_by_peers : slots)
-        read_by_peers->keep_memory();
+    const bool unread = quiescent();
+    for (MadePlan& made : plans) {
+      if (made.slots && !unread) made.slots->keep_memory();
+      made.plan.reset(); // before the slots that it uses
+    }
     plans.clear();
     board.reset();
   }
   bool quiescent() override {
     return (board == nullptr || board->quiescent()) &&
-           std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan->quiescent(); });
+           std::all_of(plans.begin(), plans.end(),
+                       [](const MadePlan& made) { return made.plan == nullptr || made.plan->quiescent(); });
   }
 };
 
-} // namespace
+Context::Context(Process& process, std::shared_ptr<AllOrNone> bootstrap)
+    : process_(process), recorder_(process.recorder()), bootstrap_(std::move(bootstrap)), rank_(bootstrap_->rank()),
+      ranks_(bootstrap_->ranks()), options_(process.options()), key_(process.next_context_key()),
+      left_(std::make_unique<LeftPlans>()), seconds_of_all_(static_cast<std::size_t>(ranks_)),
+      operands_(static_cast<std::size_t>(ranks_)),
+      watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds),
+      device_(process.device()) {}
 
 Context::~Context() {
-  {
+  try {
     const Statistics mine = statistics();
     const std::lock_guard lock(process_.statistics_mutex());
     process_.statistics().add(mine);
+  } catch (const std::bad_alloc&) { // these calls are not counted
   }
-  auto left = std::make_unique<LeftPlans>();
   for (MadePlan& made : plans_) {
     if (!made.plan) continue;
-    if (made.slots) {
-      made.slots->leave(); // before its owners hear that nobody reads them any more
-      left->slots.push_back(std::move(made.slots));
-    }
+    if (made.slots) made.slots->leave(); // before its owners hear that nobody reads them any more
     made.plan->depart();
-    left->plans.push_back(std::move(made.plan));
   }
   if (board_) board_->depart();
-  left->board = std::move(board_);
-  left->links = std::move(links_);
-  left->neighbours = std::move(neighbours_);
-  process_.bury(std::move(left));
+  left_->plans = std::move(plans_);
+  left_->board = std::move(board_);
+  left_->links = std::move(links_);
+  left_->neighbours = std::move(neighbours_);
+  process_.bury(std::move(left_));
 }
 
 void Context::tell() const {
@@ -222,6 +229,33 @@ kernel::Stores Context::stores_of(tune::Around around) {
     return around == one || around == Around::both ? kernel::Store::streaming : kernel::Store::cached;
   };
   return {store(Around::published), store(Around::results)};
+}
+
+/// What no rank has to wait for.
+void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes) {
+  const auto steps = [&] {
+    if (device_ != nullptr) note_device(call, bytes);
+    decide(decision, bytes);
+  };
+  if (out_of_memory_ || !bootstrap_->run(steps)) leave_all_to_native();
+}
+
+/// A rank ran out of memory at a place that the others do not know: what was decided, and half made, may differ.
+void Context::leave_all_to_native() {
+  out_of_memory_ = true;
+  probe_.reset();
+  for (Decision& decision : decisions_) {
+    if (decision.way.path == Path::lost) continue;
+    try {
+      retire(decision);
+    } catch (const std::bad_alloc&) { // only its counts are lost
+      decision.trial.reset();
+      decision.review.reset();
+    }
+    decision.way = Way{};
+    decision.way.path = Path::native;
+  }
+  if (options_.log_choice && rank_ == 0) process_.say_once(out_of_memory().message + "; calls go to the MPI library");
 }
 
 void Context::decide(Decision& decision, std::size_t bytes) {

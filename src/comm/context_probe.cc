@@ -107,7 +107,13 @@ std::vector<std::int32_t> Context::first_ranks() const {
 }
 
 /// One round. False when the ranks could not exchange: then there is no probe any more.
-bool Context::run_probe() { return probe_->part() == tune::Probe::Part::links ? probe_links() : probe_memory(); }
+bool Context::run_probe() {
+  bool exchanged = false;
+  const auto steps = [&] { exchanged = probe_->part() == tune::Probe::Part::links ? probe_links() : probe_memory(); };
+  if (bootstrap_->run(steps)) return exchanged;
+  leave_all_to_native();
+  return false;
+}
 
 bool Context::probe_links() {
   const std::vector<std::int32_t> first = first_ranks();

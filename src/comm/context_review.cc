@@ -58,23 +58,26 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   review.sum += spent.count();
   if (--review.calls_to_time > 0) return;
   // As in a trial: means of some calls, and of these the least, because whoever comes last waits for nobody.
-  auto all = gather(*bootstrap_, review.sum / calls_of_a_look);
-  const double before = decision.way.seconds;
-  const double seconds = all ? *std::min_element(all->begin(), all->end()) : before;
+  const double mine = review.sum / calls_of_a_look, before = decision.way.seconds;
+  const bool all_told = static_cast<bool>(bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine));
+  const double seconds = all_told ? *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end()) : before;
   const bool other = seconds > much_slower * before || seconds < much_faster * before;
   review.alarms = other ? review.alarms + 1 : 0;
   if (review.alarms < 2) {
     begin_review(decision);
     return;
   }
-  if (options_.log_choice && rank_ == 0)
-    log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
-                         situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
-                         format_duration(before)));
   review.alarms = 0;
   ++decision.reviewed;
-  try_anew(decision, bytes);
-  if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
+  const auto steps = [&] {
+    if (options_.log_choice && rank_ == 0)
+      log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
+                           situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
+                           format_duration(before)));
+    try_anew(decision, bytes);
+    if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
+  };
+  if (!bootstrap_->run(steps)) leave_all_to_native();
 }
 
 /// All ways that were tried for this size class, and none that was dropped when racks were found.

@@ -168,10 +168,7 @@ Outcome Context::all_reduce_elsewhere(const Call& call, Decision& decision, std:
   if (probe_ && probe_->due()) (void)run_probe();
   if (decision.way.path != Path::undecided)
     return decision.review ? run_reviewed(call, decision, bytes) : run(call, decision.way, bytes);
-  if (!decision.trial) {
-    if (device_ != nullptr) note_device(call, bytes);
-    decide(decision, bytes);
-  }
+  if (!decision.trial) choose_way(decision, call, bytes);
   return decision.trial ? try_a_way(call, decision, bytes) : run(call, decision.way, bytes);
 }
 

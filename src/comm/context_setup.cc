@@ -51,21 +51,25 @@ std::string host_name() {
 
 } // namespace
 
-Context::Context(Process& process, std::unique_ptr<Bootstrap> bootstrap)
-    : process_(process), recorder_(process.recorder()), bootstrap_(std::move(bootstrap)), rank_(bootstrap_->rank()),
-      ranks_(bootstrap_->ranks()), options_(process.options()), key_(process.next_context_key()),
-      operands_(static_cast<std::size_t>(ranks_)),
-      watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds),
-      device_(process.device()) {}
-
 Result<std::unique_ptr<Context>> Context::create(Process& process, std::unique_ptr<Bootstrap> bootstrap) {
-  std::unique_ptr<Context> context(new Context(process, std::move(bootstrap)));
-  if (Status shared = context->share_cards(); !shared) return shared.error();
-  if (Status found = context->find_neighbours(); !found) return found.error();
-  if (Status settled = context->settle_hierarchy(); !settled) return settled.error();
-  if (Status shared = context->share_profile(); !shared) return shared.error();
-  if (Status shared = context->share_table(); !shared) return shared.error();
+  const auto together = std::make_shared<AllOrNone>(std::move(bootstrap));
+  std::unique_ptr<Context> context;
+  Status made = ok();
+  const auto steps = [&] {
+    context.reset(new Context(process, together));
+    made = context->set_up();
+  };
+  if (Status ran = together->run(steps); !ran) return std::move(ran).error(); // takes no memory
+  if (!made) return made.error();
   return context;
+}
+
+Status Context::set_up() {
+  if (Status shared = share_cards(); !shared) return shared;
+  if (Status found = find_neighbours(); !found) return found;
+  if (Status settled = settle_hierarchy(); !settled) return settled;
+  if (Status shared = share_profile(); !shared) return shared;
+  return share_table();
 }
 
 bool Context::wants(const std::string& transport) const {

@@ -147,12 +147,15 @@ void Context::native_done(const Call& call) {
 }
 
 void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - decision.trial->started;
+  if (!decision.trial->trial.add(spent.count())) return;
+  if (!bootstrap_->run([&] { settle_trial(decision, bytes); })) leave_all_to_native();
+}
+
+void Context::settle_trial(Decision& decision, std::size_t bytes) {
   Probation& trial = *decision.trial;
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - trial.started;
-  if (!trial.trial.add(spent.count())) return;
   const std::vector<double>& mine = trial.trial.times();
   std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks_));
-  // Without an exchange nothing can be agreed on; the trial goes on where it failed.
   if (!bootstrap_->all_gather(mine.data(), all.data(), mine.size() * sizeof(double))) return;
   if (!trial.trial.settle(all)) return;
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);

@@ -48,9 +48,12 @@ void Process::use_device(std::unique_ptr<device::Driver> driver) {
 }
 
 Process::~Process() {
-  if (!shared_memory_) return;
-  shared_memory_->segment().keep_pages();
-  shared_memory_->segment().view().header().has_left.store(1, std::memory_order_release);
+  if (shared_memory_) {
+    shared_memory_->segment().keep_pages();
+    shared_memory_->segment().view().header().has_left.store(1, std::memory_order_release);
+  }
+  while (remains_) // one by one, for the chain may be long
+    remains_ = std::move(remains_->next_);
 }
 
 transport::shm::ShmTransport* Process::shared_memory(std::string* why_not) {
@@ -114,8 +117,13 @@ transport::Transport* Process::between_nodes(const std::string& name, std::strin
 
 void Process::bury(std::unique_ptr<Remains> remains) {
   const std::lock_guard lock(mutex_);
-  remains_.push_back(std::move(remains));
-  std::erase_if(remains_, [](const auto& kept) { return kept->quiescent(); });
+  remains->next_ = std::move(remains_);
+  remains_ = std::move(remains);
+  for (std::unique_ptr<Remains>* kept = &remains_; *kept;)
+    if ((*kept)->quiescent())
+      *kept = std::move((*kept)->next_);
+    else
+      kept = &(*kept)->next_;
 }
 
 void Process::say_once(const std::string& line) {

@@ -35,6 +35,10 @@ class Remains {
 public:
   virtual ~Remains() = default;
   virtual bool quiescent() = 0;
+
+private:
+  friend class Process;
+  std::unique_ptr<Remains> next_; ///< a chain, because leaving is to take no memory
 };
 
 /// Calls and bytes, collected over all contexts of the process.
@@ -122,8 +126,8 @@ private:
   std::map<std::string, Started> started_;
   std::uint64_t context_key_ = 0;
   Statistics statistics_;
-  std::set<std::string> said_;                    ///< once
-  std::vector<std::unique_ptr<Remains>> remains_; // last: refers to the transports
+  std::set<std::string> said_;       ///< once
+  std::unique_ptr<Remains> remains_; // last: refers to the transports
 };
 
 } // namespace strata::comm

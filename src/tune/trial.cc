@@ -30,6 +30,8 @@ Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise)
     calls_of_a_run_ = 3, uncounted_ = 1, rounds_ = much ? 5 : 3;
   else
     calls_of_a_run_ = 2, uncounted_ = 1, rounds_ = 3;
+  for (std::vector<double>& rounds : rounds_of_way_)
+    rounds.reserve(rounds_); // a call takes no memory
 }
 
 bool Trial::add(double seconds) {

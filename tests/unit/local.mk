@@ -8,6 +8,7 @@ joinable_tests += \
   tests/unit/comm_context_test.cc \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \
+  tests/unit/comm_memory_test.cc \
   tests/unit/comm_peers_test.cc \
   tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \

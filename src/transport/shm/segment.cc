@@ -109,9 +109,11 @@ Result<std::uint64_t> Segment::lease(std::size_t bytes) {
     if (descriptor_ >= 0 && ::fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot allocate {} bytes of shared memory: {}", bytes, reason())};
     if (backing_ == Backing::heap) std::memset(view_->at(offset), 0, bytes);
-    const std::uint64_t rest = hole->second - bytes;
-    free_.erase(hole);
-    if (rest > 0) free_[offset + bytes] = rest;
+    leases_.emplace(offset, bytes);
+    auto rest = free_.extract(hole);
+    rest.key() += bytes;
+    rest.mapped() -= bytes;
+    if (rest.mapped() > 0) free_.insert(std::move(rest));
     leased_ += bytes;
     return offset;
   }
@@ -126,7 +128,7 @@ void Segment::give_back(std::uint64_t offset, std::size_t bytes) {
   if (descriptor_ >= 0 && !keeps_pages_) // a hole reads as zero again, and its pages are free
     (void)::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                       static_cast<off_t>(bytes));
-  auto [hole, inserted] = free_.emplace(offset, bytes);
+  auto hole = free_.insert(leases_.extract(offset)).position; // takes no memory
   if (auto next = std::next(hole); next != free_.end() && hole->first + hole->second == next->first) {
     hole->second += next->second;
     free_.erase(next);

@@ -99,7 +99,7 @@ private:
   std::unique_ptr<View> view_;
   std::string address_;
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> free_; // offset to bytes
+  std::map<std::uint64_t, std::uint64_t> free_, leases_; // offset to bytes
   std::size_t leased_ = 0;
   bool keeps_pages_ = false;
 };

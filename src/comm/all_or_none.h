@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steps of all ranks with exchanges between them, of which one rank may run out of memory.
+//
+// A rank that throws std::bad_alloc does not come to the exchange in which the others wait for it, and does not know
+// how long that one's message is. So while such steps run, every exchange begins with one of a byte: "I am here", or
+// "I have no memory". The rank that threw sends the second in place of whatever came next, and all leave together. A
+// last byte after the steps does the same for a rank that throws when there is nothing more to exchange.
+#pragma once
+
+#include "comm/bootstrap.h"
+
+#include <memory>
+#include <new>
+
+namespace strata::comm {
+
+/// "a rank ran out of memory", as far as there is memory to say it.
+Error out_of_memory() noexcept;
+
+/// A bootstrap that can do that over another one.
+class AllOrNone final : public Bootstrap {
+public:
+  explicit AllOrNone(std::unique_ptr<Bootstrap> exchanges)
+      : exchanges_(std::move(exchanges)), votes_(static_cast<std::size_t>(exchanges_->ranks())) {}
+
+  std::int32_t rank() const override { return exchanges_->rank(); }
+  std::int32_t ranks() const override { return exchanges_->ranks(); }
+  Status all_gather(const void* mine, void* all, std::size_t bytes) override {
+    if (running_ && !vote(true)) return Error(trouble_);
+    return exchanges_->all_gather(mine, all, bytes);
+  }
+  engine::IdleHook idle_hook() const override { return exchanges_->idle_hook(); }
+  bool takes_any_thread() const override { return exchanges_->takes_any_thread(); }
+  bool has_native() const override { return exchanges_->has_native(); }
+  std::string native_name() const override { return exchanges_->native_name(); }
+
+  /// Runs `steps` on all ranks, a function of no arguments that exchanges through this object. The error, the same on
+  /// all ranks wherever each of them was: one of them ran out of memory in it, or they could not exchange. What the
+  /// steps have changed so far is then not the same on all of them. Collective; nothing is thrown. One at a time.
+  template <typename Steps>
+  Status run(const Steps& steps) noexcept {
+    running_ = true;
+    together_ = true;
+    bool enough = true;
+    try {
+      steps();
+    } catch (const std::bad_alloc&) {
+      enough = false;
+    }
+    const bool all_ran = vote(enough);
+    running_ = false;
+    if (all_ran) return ok();
+    return std::move(trouble_);
+  }
+
+private:
+  /// Whether all ranks have memory. From the first time on that one has none, or that there was no exchange, no further
+  /// one is tried, and `trouble_` says why.
+  bool vote(bool mine) noexcept;
+
+  std::unique_ptr<Bootstrap> exchanges_;
+  std::vector<std::uint8_t> votes_; ///< by rank; made before memory can be short
+  bool running_ = false, together_ = true;
+  Error trouble_; ///< unless together
+};
+
+} // namespace strata::comm
