@@ -202,6 +202,7 @@ private:
   void conclude_trial_call(Decision& decision, std::size_t bytes);
   void settle_trial(Decision& decision, std::size_t bytes);
   void log_trial(const Probation& probation, std::size_t bytes);
+  void log_open_trials() const;
 
   // context_review.cc
   void begin_review(Decision& decision);

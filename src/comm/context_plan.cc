@@ -55,6 +55,7 @@ Context::Context(Process& process, std::shared_ptr<AllOrNone> bootstrap)
 
 Context::~Context() {
   try {
+    log_open_trials();
     const Statistics mine = statistics();
     const std::lock_guard lock(process_.statistics_mutex());
     process_.statistics().add(mine);

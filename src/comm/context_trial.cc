@@ -52,6 +52,13 @@ std::vector<tune::Candidate> unlike_first(const std::vector<tune::Candidate>& ca
   return first;
 }
 
+const char* text_of(kernel::Stores stores) {
+  const bool published = stores.publish == kernel::Store::streaming;
+  if (stores.result == kernel::Store::streaming)
+    return published ? ", stores around the caches" : ", results around the caches";
+  return published ? ", published around the caches" : "";
+}
+
 } // namespace
 
 /// The ways of one node, each with the stores that may be best for this size.
@@ -168,6 +175,23 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   begin_review(decision);
 }
 
+/// A program may end, or free a communicator, before it has made the calls that a trial takes.
+void Context::log_open_trials() const {
+  if (!options_.log_choice || rank_ != 0) return;
+  for (std::size_t index = 0; index < decisions_.size(); ++index) {
+    if (!decisions_[index].trial) continue;
+    std::uint64_t calls = 0;
+    std::string tried;
+    for (const Way& way : decisions_[index].trial->ways) {
+      calls += way.tally.calls;
+      if (way.tally.calls > 0) tried += fmt::format("{}{}{}", tried.empty() ? "" : ", ", way.name, text_of(way.stores));
+    }
+    const auto [low, high] = tune::bounds_of_class(index);
+    log_line(fmt::format("{} ranks on {} nodes, {} to {} bytes: not decided after {} calls, which tried {}", ranks_,
+                         situation_.job.nodes, low, high, calls, tried));
+  }
+}
+
 void Context::log_trial(const Probation& probation, std::size_t bytes) {
   const std::vector<double>& seconds = probation.trial.agreed_times();
   std::vector<std::size_t> order(seconds.size());
@@ -180,15 +204,11 @@ void Context::log_trial(const Probation& probation, std::size_t bytes) {
   std::string line = fmt::format("{} ranks on {} nodes, {} to {} bytes: ", ranks_, situation_.job.nodes, low, high);
   for (std::size_t place = 0; place < std::min<std::size_t>(order.size(), 5); ++place) {
     const Way& way = probation.ways[order[place]];
-    const bool around = way.stores.publish == kernel::Store::streaming;
-    const bool results_around = way.stores.result == kernel::Store::streaming;
-    const char* stores = around ? (results_around ? ", stores around the caches" : ", published around the caches")
-                                : (results_around ? ", results around the caches" : "");
     line += fmt::format("{}{}{} ({} measured)",
                         place == 0   ? ""
                         : place == 1 ? "; then "
                                      : ", ",
-                        way.name, stores, format_duration(seconds[order[place]]));
+                        way.name, text_of(way.stores), format_duration(seconds[order[place]]));
   }
   log_line(line);
 }
