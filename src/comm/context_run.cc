@@ -191,7 +191,6 @@ void for_each_way(const auto& decision, const Function& function) {
 Statistics Context::statistics() const {
   Statistics sum;
   sum.contexts = 1;
-  if (neighbours_) sum.most_segment_bytes = neighbours_->neighbours()->own->leased_bytes();
   const auto add = [&](const Way& way) {
     if (way.tally.calls == 0) return;
     if (way.path == Path::native || way.path == Path::lost)

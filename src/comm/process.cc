@@ -30,7 +30,6 @@ void Statistics::add(const Statistics& other) {
   merge(sent_by_transport, other.sent_by_transport);
   merge(device_by_path, other.device_by_path);
   contexts += other.contexts;
-  most_segment_bytes = std::max(most_segment_bytes, other.most_segment_bytes);
 }
 
 Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers)
@@ -113,6 +112,15 @@ transport::Transport* Process::between_nodes(const std::string& name, std::strin
   }
   if (why_not != nullptr) *why_not = started->second.why_not;
   return started->second.transport.get();
+}
+
+Statistics Process::counted() {
+  const std::lock_guard lock(mutex_);
+  Statistics sum = statistics_;
+  if (shared_memory_) sum.most_segment_bytes = shared_memory_->segment().most_leased_bytes();
+  sum.most_scratch_bytes = scratch_.most_taken();
+  if (device_) sum.device_by_path = device_->tallies();
+  return sum;
 }
 
 void Process::bury(std::unique_ptr<Remains> remains) {

@@ -49,7 +49,8 @@ struct Statistics {
   std::map<std::string, Tally> sent_by_transport; ///< the same by transport
   std::map<std::string, Tally> device_by_path;    ///< calls with buffers in device memory, and what was copied for them
   std::uint64_t contexts = 0;
-  std::uint64_t most_segment_bytes = 0;
+  /// The most that the process has held at a time, for all of its contexts; only Process::counted() knows it.
+  std::uint64_t most_segment_bytes = 0, most_scratch_bytes = 0;
   void add(const Statistics& other);
 };
 
@@ -98,6 +99,8 @@ public:
   /// Writes a line for the user, unless it was written before. Any thread.
   void say_once(const std::string& line);
 
+  /// What contexts that are gone have counted, and the process itself.
+  Statistics counted();
   Statistics& statistics() { return statistics_; }
   std::mutex& statistics_mutex() { return mutex_; }
 

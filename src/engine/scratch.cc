@@ -19,6 +19,9 @@ bool ScratchBudget::take(std::size_t bytes) {
   do {
     if (bytes > most_bytes_ || taken > most_bytes_ - bytes) return false;
   } while (!taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
+  std::size_t most = most_taken();
+  while (most < taken + bytes && !most_taken_.compare_exchange_weak(most, taken + bytes, std::memory_order_relaxed)) {
+  }
   return true;
 }
 

@@ -18,11 +18,12 @@ public:
   bool take(std::size_t bytes);
   void give_back(std::size_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::size_t taken() const { return taken_.load(std::memory_order_relaxed); }
+  std::size_t most_taken() const { return most_taken_.load(std::memory_order_relaxed); }
   std::size_t most_bytes() const { return most_bytes_; }
 
 private:
   std::size_t most_bytes_;
-  std::atomic<std::size_t> taken_{0};
+  std::atomic<std::size_t> taken_{0}, most_taken_{0};
 };
 
 /// A block of zeroed memory, aligned to a cache line.

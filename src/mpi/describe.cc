@@ -124,7 +124,8 @@ std::string describe(const comm::Statistics& statistics) {
                   {"transports", tallies_of(statistics.sent_by_transport, "messages")},
                   {"device", tallies_of(statistics.device_by_path, "calls")},
                   {"contexts", statistics.contexts},
-                  {"segment_bytes", statistics.most_segment_bytes}});
+                  {"segment_bytes", statistics.most_segment_bytes},
+                  {"scratch_bytes", statistics.most_scratch_bytes}});
 }
 
 } // namespace strata::mpi

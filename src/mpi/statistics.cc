@@ -47,11 +47,7 @@ comm::Statistics statistics(State& now) {
     records.insert(records.end(), now.released.begin(), now.released.end());
   }
   comm::Statistics sum;
-  if (now.process) {
-    const std::lock_guard lock(now.process->statistics_mutex());
-    sum = now.process->statistics();
-    if (comm::Device* device = now.process->device()) sum.device_by_path = device->tallies();
-  }
+  if (now.process) sum = now.process->counted();
   for (const auto& record : records) {
     std::unique_lock lock(record->mutex,
                           std::defer_lock); // never with now.mutex: make_context() has them the other way
@@ -79,8 +75,8 @@ std::string statistics_table(const comm::Statistics& statistics) {
   std::string text;
   for (const Section& section : sections)
     append(text, section, width);
-  text += fmt::format("contexts made: {}; shared memory leased at most: {} bytes", statistics.contexts,
-                      statistics.most_segment_bytes);
+  text += fmt::format("contexts made: {}; most memory held for them, in bytes: shared {}, scratch {}",
+                      statistics.contexts, statistics.most_segment_bytes, statistics.most_scratch_bytes);
   return text;
 }
 

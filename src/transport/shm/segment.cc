@@ -115,6 +115,7 @@ Result<std::uint64_t> Segment::lease(std::size_t bytes) {
     rest.mapped() -= bytes;
     if (rest.mapped() > 0) free_.insert(std::move(rest));
     leased_ += bytes;
+    most_leased_ = std::max(most_leased_, leased_);
     return offset;
   }
   return Error{ErrorKind::resource, fmt::format("no {} bytes left in a segment of {} (STRATA_SEGMENT), {} are in use",

@@ -83,6 +83,10 @@ public:
     const std::lock_guard lock(mutex_);
     return leased_;
   }
+  std::size_t most_leased_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return most_leased_;
+  }
   /// From now on pages stay as they are when a lease is given back: the owner is about to end, but peers that have
   /// mapped the segment may still read it.
   void keep_pages() { keeps_pages_ = true; }
@@ -100,7 +104,7 @@ private:
   std::string address_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> free_, leases_; // offset to bytes
-  std::size_t leased_ = 0;
+  std::size_t leased_ = 0, most_leased_ = 0;             // bytes
   bool keeps_pages_ = false;
 };
 
