@@ -35,6 +35,7 @@ mpi_c_sources += \
   tests/mpi/check.c \
   tests/mpi/communicators.c \
   tests/mpi/connected.c \
+  tests/mpi/corners.c \
   tests/mpi/device.c \
   tests/mpi/ends.c \
   tests/mpi/kinds.c \
