@@ -55,6 +55,7 @@ dist_check_SCRIPTS += \
   tests/mpi/faults_test \
   tests/mpi/kinds_test \
   tests/mpi/options_test \
+  tests/mpi/places_test \
   tests/mpi/reproducible_test \
   tests/mpi/start_test \
   tests/mpi/timeline_test \
@@ -62,5 +63,5 @@ dist_check_SCRIPTS += \
   tests/mpi/types_test \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
-EXTRA_DIST += tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/sessions.c
+EXTRA_DIST += tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/rights.c tests/mpi/sessions.c
 tests/mpi/connected.mpi tests/mpi/spawned.mpi: tests/mpi/rank_sums.h
