@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace strata {
 namespace {
@@ -45,12 +46,18 @@ void describe(const Activity& activity, Line& line) {
     line << "does not wait in strata";
     return;
   }
+  char name[Activity::name_words * sizeof(std::uint64_t) + 1] = {};
+  for (std::size_t word = 0; word < Activity::name_words; ++word) {
+    const std::uint64_t letters = activity.name[word].load(std::memory_order_relaxed);
+    std::memcpy(name + word * sizeof letters, &letters, sizeof letters);
+  }
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t waited = now.tv_sec - activity.since_nanoseconds.load() / 1'000'000'000;
   line << "waits " << static_cast<std::uint64_t>(std::max<std::int64_t>(waited, 0)) << " s in call "
-       << activity.call.load() << " (" << activity.bytes.load() << " bytes) on a communicator of "
-       << activity.ranks.load() << " ranks, as its rank " << activity.rank.load() << ", for ";
+       << activity.call.load() << " (" << activity.bytes.load() << " bytes) on "
+       << (name[0] != '\0' ? name : "a communicator") << " of " << activity.ranks.load() << " ranks, as its rank "
+       << activity.rank.load() << ", for ";
   const std::int32_t count = activity.awaited_count.load();
   if (count == 0) line << "what it sent to be taken";
   if (count > 0) line << (count == 1 ? "rank " : "ranks ");
@@ -61,6 +68,15 @@ void describe(const Activity& activity, Line& line) {
 }
 
 } // namespace
+
+void put_name(Activity& activity, std::string_view name) {
+  for (auto& word : activity.name) {
+    std::uint64_t letters = 0;
+    name.copy(reinterpret_cast<char*>(&letters), sizeof letters);
+    name.remove_prefix(std::min(sizeof letters, name.size()));
+    word.store(letters, std::memory_order_relaxed);
+  }
+}
 
 void describe(const Activity& activity, char* text, std::size_t room) {
   const int kept = errno;

@@ -25,6 +25,7 @@ public:
 
   std::int32_t rank() const override { return exchanges_->rank(); }
   std::int32_t ranks() const override { return exchanges_->ranks(); }
+  std::string name() const override { return exchanges_->name(); }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
     if (running_ && !vote(true)) return Error(trouble_);
     return exchanges_->all_gather(mine, all, bytes);

@@ -19,6 +19,8 @@ public:
   virtual ~Bootstrap() = default;
   virtual std::int32_t rank() const = 0;
   virtual std::int32_t ranks() const = 0;
+  /// What the program calls this communicator; empty: nothing.
+  virtual std::string name() const { return {}; }
   /// Every rank gives `bytes` and gets those of all, in rank order. Collective.
   virtual Status all_gather(const void* mine, void* all, std::size_t bytes) = 0;
   /// To be called while waiting.

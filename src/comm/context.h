@@ -270,6 +270,7 @@ private:
   std::shared_ptr<AllOrNone> bootstrap_;
   std::int32_t rank_;
   std::int32_t ranks_;
+  std::string name_; ///< of the communicator
   Options options_;
   std::uint64_t key_;
   std::vector<transport::PeerAddress> addresses_; ///< of the transport being linked, by rank

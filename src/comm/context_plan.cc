@@ -47,9 +47,9 @@ public:
 
 Context::Context(Process& process, std::shared_ptr<AllOrNone> bootstrap)
     : process_(process), recorder_(process.recorder()), bootstrap_(std::move(bootstrap)), rank_(bootstrap_->rank()),
-      ranks_(bootstrap_->ranks()), options_(process.options()), key_(process.next_context_key()),
-      left_(std::make_unique<LeftPlans>()), seconds_of_all_(static_cast<std::size_t>(ranks_)),
-      operands_(static_cast<std::size_t>(ranks_)),
+      ranks_(bootstrap_->ranks()), name_(printable(bootstrap_->name())), options_(process.options()),
+      key_(process.next_context_key()), left_(std::make_unique<LeftPlans>()),
+      seconds_of_all_(static_cast<std::size_t>(ranks_)), operands_(static_cast<std::size_t>(ranks_)),
       watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds),
       device_(process.device()) {}
 
@@ -256,7 +256,11 @@ void Context::leave_all_to_native() {
     decision.way = Way{};
     decision.way.path = Path::native;
   }
-  if (options_.log_choice && rank_ == 0) process_.say_once(out_of_memory().message + "; calls go to the MPI library");
+  try {
+    if (options_.log_choice && rank_ == 0)
+      process_.say_once("a rank ran out of memory; this communicator's calls go to the MPI library");
+  } catch (const std::bad_alloc&) { // then not even that
+  }
 }
 
 void Context::decide(Decision& decision, std::size_t bytes) {

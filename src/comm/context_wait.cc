@@ -9,6 +9,7 @@ namespace strata::comm {
 Wait Context::wait() const {
   Wait wait;
   wait.call = calls_;
+  wait.communicator = name_;
   wait.bytes = waiting_bytes_;
   if (waiting_plan_ != nullptr) {
     for (const MadePlan& made : plans_)

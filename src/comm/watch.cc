@@ -79,6 +79,7 @@ void Watch::publish(const Wait& wait) const {
   constexpr auto relaxed = std::memory_order_relaxed;
   activity_.rank.store(rank_, relaxed);
   activity_.ranks.store(ranks_, relaxed);
+  put_name(activity_, wait.communicator);
   activity_.call.store(wait.call, relaxed);
   activity_.bytes.store(wait.bytes, relaxed);
   activity_.since_nanoseconds.store(began_, relaxed);
@@ -90,9 +91,9 @@ void Watch::publish(const Wait& wait) const {
 }
 
 void Watch::report(const Wait& wait, std::int64_t waited) const {
-  log_line(fmt::format("rank {} of {} has waited {} s in call {} ({} bytes, {}{}{}) for {}", rank_, ranks_,
-                       waited / second, wait.call, wait.bytes, wait.way, wait.step.empty() ? "" : ", ", wait.step,
-                       text_of(wait)));
+  log_line(fmt::format("rank {} of {} has waited {} s in call {}{}{} ({} bytes, {}{}{}) for {}", rank_, ranks_,
+                       waited / second, wait.call, wait.communicator.empty() ? "" : " on ", wait.communicator,
+                       wait.bytes, wait.way, wait.step.empty() ? "" : ", ", wait.step, text_of(wait)));
 }
 
 } // namespace strata::comm

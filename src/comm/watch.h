@@ -16,6 +16,7 @@ namespace strata::comm {
 struct Wait {
   std::uint64_t call = 0; ///< which of the calls on this context, from 1
   std::uint64_t bytes = 0;
+  std::string communicator;          ///< its name; empty: it has none
   std::string way;                   ///< "board", or the schedule's name
   std::string step;                  ///< empty, or what step of a schedule
   std::vector<std::int32_t> awaited; ///< ranks of the context, ascending

@@ -3,6 +3,8 @@
 
 #include "mpi/state.h"
 
+#include <limits>
+
 namespace strata::mpi {
 namespace {
 
@@ -26,7 +28,15 @@ CommunicatorBootstrap::CommunicatorBootstrap(MPI_Comm communicator, State& now)
   if (PMPI_Comm_size(communicator, &value) == MPI_SUCCESS) ranks_ = value;
 }
 
+std::string CommunicatorBootstrap::name() const {
+  char text[MPI_MAX_OBJECT_NAME] = {};
+  int length = 0;
+  return PMPI_Comm_get_name(communicator_, text, &length) == MPI_SUCCESS ? std::string(text) : std::string();
+}
+
 Status CommunicatorBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {
+  if (bytes > std::numeric_limits<int>::max())
+    return Error{ErrorKind::peer, "an exchange is too long for the MPI library's all-gather"}; // the same on all ranks
   const int count = static_cast<int>(bytes);
   if (PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_) == MPI_SUCCESS) return ok();
   return Error{ErrorKind::peer, "the MPI library's all-gather failed while a context was made"};

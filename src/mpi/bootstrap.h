@@ -18,6 +18,7 @@ public:
   CommunicatorBootstrap(MPI_Comm communicator, State& now);
   std::int32_t rank() const override { return rank_; }
   std::int32_t ranks() const override { return ranks_; }
+  std::string name() const override;
   Status all_gather(const void* mine, void* all, std::size_t bytes) override;
   engine::IdleHook idle_hook() const override;
   bool has_native() const override { return true; }
