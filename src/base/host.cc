@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <sstream>
+#include <system_error>
 
 #include <sched.h>
 #include <unistd.h>
@@ -103,6 +106,14 @@ std::uint64_t usable_cores() {
   if (const auto quota = cpu_quota(); quota && *quota < static_cast<double>(cores))
     cores = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(*quota)));
   return cores;
+}
+
+std::uint64_t socket_space() {
+  const std::string start = content("/proc/sys/kernel/random/boot_id");
+  std::error_code unreadable;
+  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", unreadable); // "net:[4026531840]"
+  if (start.empty() || unreadable) return 0;
+  return std::hash<std::string>()(start + network.string());
 }
 
 } // namespace strata

@@ -2,6 +2,7 @@
 joinable_sources += \
   src/base/activity.cc src/base/activity.h \
   src/base/blocked_signals.h \
+  src/base/descriptor.h \
   src/base/first_failure.h \
   src/base/formatting.cc \
   src/base/host.cc src/base/host.h \

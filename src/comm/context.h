@@ -158,13 +158,22 @@ private:
   // context_setup.cc: steps of create(), each collective
   Status set_up();
   Status agree_on_options(const std::vector<std::string>& texts);
-  Status find_neighbours();
   Status link_between_nodes(const std::vector<bool>& here);
   Status try_between_nodes(const std::string& name, const std::vector<bool>& there, bool* all_have_it);
   Status settle_hierarchy();
   bool wants(const std::string& transport) const;
   Status share_cards();
   Status share_profile();
+
+  // context_neighbours.cc: likewise
+  class MappedPairs;
+  Status find_neighbours();
+  Result<MappedPairs> map_neighbours(transport::shm::ShmTransport* memory);
+  bool machines_are_divided(const MappedPairs& pairs) const;
+  bool may_be_handed(std::size_t a, std::size_t b) const;
+  Status ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs);
+  void form_nodes(const MappedPairs& pairs);
+  Status link_neighbours(transport::shm::ShmTransport* memory, const std::vector<bool>& here);
 
   // context_table.cc
   tune::MachineShape machine_shape() const;
@@ -274,6 +283,7 @@ private:
   Options options_;
   std::uint64_t key_;
   std::vector<transport::PeerAddress> addresses_; ///< of the transport being linked, by rank
+  std::vector<std::uint64_t> socket_spaces_;      ///< by rank, as socket_space() says
   std::vector<std::uint64_t> keys_;               ///< the peers' context keys
   std::vector<topo::RankFacts> facts_;
   std::vector<std::uint32_t> usable_cores_;

@@ -2,7 +2,8 @@
 // Making a Context: a few exchanges after which all ranks know the same facts, or all have the same error.
 //
 //   1. cards: version, options, place in the machine, address of the segment
-//   2. who could map whose segment; nodes are groups of mutual successes
+//   2. who could map whose segment, and, where that is not all of a machine, segments handed over; nodes are groups of
+//      mutual successes (context_neighbours.cc)
 //   3. only where a context spans nodes: addresses of the transport between them
 //   4. likewise: what rank 0 knows of the links from before
 //   5. if there is one: rank 0's table of ways
@@ -21,6 +22,7 @@ struct Context::Card {
   std::uint32_t version;
   std::uint32_t usable_cores;
   std::uint64_t key;
+  std::uint64_t socket_space;
   topo::RankFacts place;
   std::uint32_t segment_address_bytes;
   char segment_address[60];
@@ -32,7 +34,7 @@ struct Context::Card {
 
 namespace {
 
-constexpr std::uint32_t card_version = 2;
+constexpr std::uint32_t card_version = 3;
 
 template <std::size_t n>
 void put(char (&field)[n], const std::string& text) {
@@ -86,6 +88,7 @@ Status Context::share_cards() {
   std::memset(static_cast<void*>(mine.get()), 0, sizeof(Card));
   mine->version = card_version;
   mine->key = key_;
+  mine->socket_space = process_.socket_space();
   mine->usable_cores = static_cast<std::uint32_t>(process_.facts().usable_cores);
   mine->place = process_.facts().place;
   put(mine->host, host_name());
@@ -115,6 +118,7 @@ Status Context::share_cards() {
     all_fit &= card.options_bytes < sizeof card.options;
     texts.push_back(text_of(card.options));
     keys_.push_back(card.key);
+    socket_spaces_.push_back(card.socket_space);
     hosts_.push_back(text_of(card.host));
     switches_.push_back(text_of(card.network_switch));
     usable_cores_.push_back(card.usable_cores);
@@ -139,56 +143,6 @@ Status Context::agree_on_options(const std::vector<std::string>& texts) {
   }
   (void)adopt_agreed(options_, texts[0]);
   return ok();
-}
-
-// "Could map it and read its nonce" need not be mutual or transitive (one container may see another's processes, but
-// not the reverse), so every rank gets the whole table and forms the same groups: each rank joins the first group
-// all of whose members it shares memory with.
-Status Context::find_neighbours() {
-  const auto count = static_cast<std::size_t>(ranks_);
-  const std::size_t row_bytes = (count + 7) / 8;
-  std::vector<std::uint8_t> row(row_bytes, 0), table(row_bytes * count, 0);
-  std::string why_not;
-  transport::shm::ShmTransport* memory = process_.shared_memory(&why_not);
-  const bool allowed = memory != nullptr && wants(memory->name());
-  for (std::size_t r = 0; r < count; ++r)
-    if (allowed && (r == static_cast<std::size_t>(rank_) || memory->maps(addresses_[r].address)))
-      row[r / 8] = static_cast<std::uint8_t>(row[r / 8] | 1U << (r % 8));
-  if (Status done = bootstrap_->all_gather(row.data(), table.data(), row_bytes); !done) return done;
-  const auto mapped = [&](std::size_t a, std::size_t b) { return (table[a * row_bytes + b / 8] >> (b % 8) & 1) != 0; };
-
-  std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t r = 0; r < count; ++r) {
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& members) {
-      return std::all_of(members.begin(), members.end(), [&](std::size_t m) { return mapped(r, m) && mapped(m, r); });
-    });
-    if (group == groups.end()) group = groups.emplace(groups.end());
-    group->push_back(r);
-    facts_[r].memory_group = static_cast<std::int32_t>(group - groups.begin());
-  }
-  std::vector<bool> here(count, false);
-  std::size_t on_this_node = 0; // also those that share its cores but not its memory
-  for (std::size_t r = 0; r < count; ++r) {
-    here[r] = facts_[r].memory_group == facts_[static_cast<std::size_t>(rank_)].memory_group;
-    on_this_node += here[r] || hosts_[r] == hosts_[static_cast<std::size_t>(rank_)] ? 1 : 0;
-  }
-  if (on_this_node > process_.facts().usable_cores) crowding_ = engine::Crowding::crowded;
-
-  route_.assign(count, 0);
-  transport_names_.assign(count, "self");
-  if (allowed) {
-    auto links = memory->link_neighbours(addresses_, rank_, here);
-    if (!all_agree(static_cast<bool>(links)))
-      return Error{ErrorKind::resource, links ? "another rank could not link to its node" : links.error().message};
-    neighbours_ = std::move(*links);
-    all_links_.push_back(neighbours_.get());
-    link_names_.push_back(memory->name());
-    for (std::size_t r = 0; r < count; ++r)
-      if (here[r] && r != static_cast<std::size_t>(rank_)) transport_names_[r] = memory->name();
-  } else if (!all_agree(true)) {
-    return Error{ErrorKind::resource, "another rank could not link to its node"};
-  }
-  return groups.size() == 1 ? ok() : link_between_nodes(here);
 }
 
 Status Context::link_between_nodes(const std::vector<bool>& here) {

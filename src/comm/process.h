@@ -2,6 +2,7 @@
 // What belongs to the process and is shared by all of its contexts: options, kernels, one segment, one worker.
 #pragma once
 
+#include "base/host.h"
 #include "base/options.h"
 #include "comm/device.h"
 #include "comm/known_links.h"
@@ -66,6 +67,7 @@ public:
   bool set_agreed_option(const std::string& name, const std::string& value);
   const kernel::Kernels& kernels() const { return *kernels_; }
   const topo::LocalFacts& facts() const { return facts_; }
+  std::uint64_t socket_space() const { return socket_space_; }
   engine::ScratchBudget& scratch() { return scratch_; }
   /// Null unless the job is traced.
   trace::Recorder* recorder() const { return recorder_.get(); }
@@ -115,6 +117,7 @@ private:
   std::vector<TransportMaker> makers_;
   const kernel::Kernels* kernels_ = nullptr;
   topo::LocalFacts facts_;
+  std::uint64_t socket_space_ = strata::socket_space();
   engine::ScratchBudget scratch_;
   std::unique_ptr<trace::Recorder> recorder_;
   KnownLinks known_links_;

@@ -68,5 +68,10 @@ TEST(Host, AtLeastOneCoreIsUsableAndNoMoreThanTheMaskAllows) {
   EXPECT_LE(usable_cores(), cpus.size());
 }
 
+TEST(Host, HasOneSocketSpaceForAllOfItsProcesses) {
+  EXPECT_NE(socket_space(), 0u);
+  EXPECT_EQ(socket_space(), socket_space());
+}
+
 } // namespace
 } // namespace strata

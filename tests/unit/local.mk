@@ -15,6 +15,7 @@ joinable_tests += \
   tests/unit/engine_plan_test.cc \
   tests/unit/engine_scratch_test.cc \
   tests/unit/shm_channel_test.cc \
+  tests/unit/shm_handover_test.cc \
   tests/unit/shm_model_test.cc \
   tests/unit/trace_timeline_test.cc \
   tests/unit/transport_message_test.cc \

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,7 +20,7 @@ namespace strata::transport::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::uint32_t layout_version = 2;
+constexpr std::uint32_t layout_version = 3;
 
 /// The address of a segment, sent as bytes between processes of the same build.
 struct Address {
@@ -33,6 +35,28 @@ std::size_t whole_pages(std::size_t bytes) { return rounded_up(bytes, page_bytes
 
 std::string reason() { return std::strerror(errno); } // NOLINT: the message is copied at once
 
+Result<Address> address_from(const std::string& text) {
+  Address address{};
+  if (text.size() != sizeof address) return Error{ErrorKind::peer, "a segment's address has the wrong length"};
+  std::memcpy(&address, text.data(), sizeof address);
+  return address;
+}
+
+/// A number may name any file in another pid namespace: look before mapping, and never map what is too short.
+Result<std::byte*> mapped_file(const Descriptor& file, const Address& address, const std::string& name) {
+  std::uint64_t nonce = 0;
+  const bool ours = ::pread(file.number(), &nonce, sizeof nonce, 0) == sizeof nonce && nonce == address.nonce &&
+                    ::lseek(file.number(), 0, SEEK_END) >= static_cast<off_t>(address.bytes);
+  if (!ours)
+    return Error{ErrorKind::unsupported,
+                 fmt::format("cannot map {}: another file is there, so the process is on another machine or in another "
+                             "container",
+                             name)};
+  void* const mapped = ::mmap(nullptr, address.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (mapped == MAP_FAILED) return Error{ErrorKind::unsupported, fmt::format("cannot map {}: {}", name, reason())};
+  return static_cast<std::byte*>(mapped);
+}
+
 } // namespace
 
 View::~View() {
@@ -42,7 +66,13 @@ View::~View() {
 // The process file system, because the id was found there: it may be another pid namespace's than this process'. A
 // program may have left it (chroot): then nothing is known.
 bool View::has_owner() const {
-  if (owner_ == 0 || header().has_left.load(std::memory_order_acquire) != 0) return true;
+  if (header().has_left.load(std::memory_order_acquire) != 0) return true;
+  if (connection_) {
+    char nothing = 0; // is ever sent after the file
+    const ssize_t bytes = ::recv(connection_.number(), &nothing, sizeof nothing, MSG_PEEK | MSG_DONTWAIT);
+    return bytes > 0 || (bytes < 0 && errno != ECONNRESET);
+  }
+  if (owner_ == 0) return true;
   const int file = ::open(fmt::format("/proc/{}/stat", owner_).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno != ENOENT || ::access("/proc/self/stat", F_OK) != 0;
   char text[512] = {};
@@ -75,6 +105,7 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
   } else {
     segment->descriptor_ = ::memfd_create("strata", MFD_CLOEXEC);
     if (segment->descriptor_ < 0) return Error{ErrorKind::resource, fmt::format("memfd_create: {}", reason())};
+    (void)::fchmod(segment->descriptor_, S_IRUSR | S_IWUSR); // it begins with all rights for all
     if (::ftruncate(segment->descriptor_, static_cast<off_t>(bytes)) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot reserve a segment of {} bytes: {}", bytes, reason())};
     if (::fallocate(segment->descriptor_, 0, 0, page_bytes) != 0)
@@ -144,27 +175,33 @@ void Segment::give_back(std::uint64_t offset, std::size_t bytes) {
 }
 
 Result<std::shared_ptr<View>> Segment::map(const std::string& text) {
-  Address address{};
-  if (text.size() != sizeof address) return Error{ErrorKind::peer, "a segment's address has the wrong length"};
-  std::memcpy(&address, text.data(), sizeof address);
-  if (address.heap_base != 0) {
-    if (address.pid != ::getpid()) return Error{ErrorKind::unsupported, "a segment on the heap of another process"};
-    return std::make_shared<View>(reinterpret_cast<std::byte*>(address.heap_base), address.bytes, false);
+  const auto address = address_from(text);
+  if (!address) return address.error();
+  if (address->heap_base != 0) {
+    if (address->pid != ::getpid()) return Error{ErrorKind::unsupported, "a segment on the heap of another process"};
+    return std::make_shared<View>(reinterpret_cast<std::byte*>(address->heap_base), address->bytes, false);
   }
-  const std::string path = fmt::format("/proc/{}/fd/{}", address.pid, address.descriptor);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
-  // The number may name anything in another pid namespace: look before mapping, and never map what is too short.
-  std::uint64_t nonce = 0;
-  const bool ours = ::pread(descriptor, &nonce, sizeof nonce, 0) == sizeof nonce && nonce == address.nonce &&
-                    ::lseek(descriptor, 0, SEEK_END) >= static_cast<off_t>(address.bytes);
-  void* mapped = MAP_FAILED;
-  if (ours) mapped = ::mmap(nullptr, address.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  const std::string why =
-      ours ? reason() : "another file is there, so the process is on another machine or in another container";
-  ::close(descriptor);
-  if (mapped == MAP_FAILED) return Error{ErrorKind::unsupported, fmt::format("cannot map {}: {}", path, why)};
-  return std::make_shared<View>(static_cast<std::byte*>(mapped), address.bytes, true, address.pid);
+  const std::string path = fmt::format("/proc/{}/fd/{}", address->pid, address->descriptor);
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
+  const auto mapped = mapped_file(file, *address, path);
+  if (!mapped) return mapped.error();
+  return std::make_shared<View>(*mapped, address->bytes, true, address->pid);
+}
+
+Result<std::shared_ptr<View>> Segment::map_handed(const std::string& text, const Descriptor& file,
+                                                  Descriptor connection) {
+  const auto address = address_from(text);
+  if (!address) return address.error();
+  if (!file) return Error{ErrorKind::unsupported, "the owner of a segment did not hand it over"};
+  const auto mapped = mapped_file(file, *address, "a segment that was handed over");
+  if (!mapped) return mapped.error();
+  return std::make_shared<View>(*mapped, address->bytes, true, 0, std::move(connection));
+}
+
+std::uint64_t Segment::nonce_of(const std::string& text) {
+  const auto address = address_from(text);
+  return address ? address->nonce : 0;
 }
 
 } // namespace strata::transport::shm

@@ -3,11 +3,13 @@
 //
 // A segment is a memfd that reserves its whole size at once, sparse; pages are really allocated (fallocate) when a
 // block is leased, so that a full machine gives an error and never SIGBUS. Peers reopen it through
-// /proc/<pid>/fd/<fd>, and accept it only if they read the nonce that its owner announced: equal host names or
-// process ids prove nothing when pid namespaces differ. Nothing has a name, so nothing stays behind.
+// /proc/<pid>/fd/<fd>, or are handed the file (handover.h), and accept it only if they read the nonce that its owner
+// announced: equal host names or process ids prove nothing when pid namespaces differ. Nothing has a name, so nothing
+// stays behind.
 #pragma once
 
 #include "base/activity.h"
+#include "base/descriptor.h"
 #include "base/result.h"
 
 #include <atomic>
@@ -41,9 +43,9 @@ enum class Backing : std::uint8_t {
 /// A peer's segment as mapped here; also this process' own.
 class View {
 public:
-  /// `owner`: its process id; 0: this process.
-  View(std::byte* base, std::size_t bytes, bool mapped, std::int32_t owner = 0)
-      : base_(base), bytes_(bytes), mapped_(mapped), owner_(owner) {}
+  /// `owner`: its process id; 0: this process, or one that is known by its connection only.
+  View(std::byte* base, std::size_t bytes, bool mapped, std::int32_t owner = 0, Descriptor connection = {})
+      : base_(base), bytes_(bytes), mapped_(mapped), owner_(owner), connection_(std::move(connection)) {}
   ~View();
   View(const View&) = delete;
   View& operator=(const View&) = delete;
@@ -63,6 +65,7 @@ private:
   std::size_t bytes_;
   bool mapped_; // to be unmapped in the end
   std::int32_t owner_;
+  Descriptor connection_; // to the owner
 };
 
 class Segment {
@@ -93,6 +96,13 @@ public:
 
   /// Maps the segment behind `address`; the error says why it cannot be the same machine's, or what failed.
   static Result<std::shared_ptr<View>> map(const std::string& address);
+  /// Maps the segment behind `address` in the file that its owner has sent over `connection`.
+  static Result<std::shared_ptr<View>> map_handed(const std::string& address, const Descriptor& file,
+                                                  Descriptor connection);
+  /// Of a segment, by its address; 0 if it is none.
+  static std::uint64_t nonce_of(const std::string& address);
+  /// The file, for who is to be handed it; -1: this segment has none.
+  int file() const { return descriptor_; }
 
 private:
   Segment() = default;

@@ -24,6 +24,26 @@ Result<std::shared_ptr<View>> ShmTransport::view_of(const std::string& address) 
 
 bool ShmTransport::maps(const std::string& address) { return !address.empty() && static_cast<bool>(view_of(address)); }
 
+void ShmTransport::ask(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names) {
+  for (std::size_t rank = 0; rank < names.size(); ++rank)
+    if (!names[rank].empty()) handover.ask(names[rank], Segment::nonce_of(addresses[rank].address));
+}
+
+void ShmTransport::take(std::unique_ptr<Handover> handover, std::span<const PeerAddress> addresses,
+                        std::span<const std::string> names) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+    if (names[rank].empty()) continue;
+    const std::string& address = addresses[rank].address;
+    Handover::Taken taken = handover->take(Segment::nonce_of(address));
+    const auto view = Segment::map_handed(address, taken.file, std::move(taken.connection));
+    if (!view) continue;
+    views_[address] = *view;
+    handed_over_.push_back(*view);
+  }
+  if (handover->has_answered()) handovers_.push_back(std::move(handover));
+}
+
 Result<std::unique_ptr<ShmLinks>> ShmTransport::link_neighbours(std::span<const PeerAddress> ranks, std::int32_t self,
                                                                 const std::vector<bool>& members) {
   Neighbours neighbours;

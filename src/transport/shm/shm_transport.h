@@ -3,6 +3,7 @@
 // there in place. Over a heap segment it is the transport `loop`, for ranks that are threads of one process.
 #pragma once
 
+#include "transport/shm/handover.h"
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
 
@@ -40,6 +41,14 @@ public:
   /// Whether the segment behind `address` can be mapped and proves to be the one announced. Remembers what it mapped.
   bool maps(const std::string& address);
 
+  /// Steps of a handover (handover.h) for the segments behind `addresses`, by rank: `names` are what the others offer,
+  /// empty where nothing is to be asked for.
+  void ask(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names);
+  void answer(Handover& handover) { handover.answer(segment_->file(), Segment::nonce_of(address())); }
+  /// What was handed over stays mapped. Keeps the handover, for the connections to those that asked.
+  void take(std::unique_ptr<Handover> handover, std::span<const PeerAddress> addresses,
+            std::span<const std::string> names);
+
   Result<std::unique_ptr<ShmLinks>> link_neighbours(std::span<const PeerAddress> ranks, std::int32_t self,
                                                     const std::vector<bool>& members);
   Result<std::unique_ptr<Links>> link(std::span<const PeerAddress> ranks, std::int32_t self,
@@ -55,6 +64,8 @@ private:
   std::unique_ptr<Segment> segment_;
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<View>> views_; ///< by address
+  std::vector<std::shared_ptr<View>> handed_over_;             ///< which cannot be opened again
+  std::vector<std::unique_ptr<Handover>> handovers_;
 };
 
 /// Touches all pages of a range that will be used soon, so that the first call does not pay for page faults.
