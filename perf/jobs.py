@@ -2,10 +2,36 @@
 """Runs the jobs that are measured: bounded in time, and with nothing left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+CLUSTER = os.path.join(SOURCE, "tests/cluster/emulated-cluster")
+
+# The part of a card's rate that is payload: 1448 of the 1526 bytes that a full Ethernet frame takes.
+SHARE_OF_PAYLOAD = 1448 / 1526
+
+# Open MPI's all-reduces between nodes, and the MCA parameters that choose each.
+_FIXED = [("coll_tuned_use_dynamic_rules", "1")]
+OPEN_MPI_ALGORITHMS = {
+    "default": [],
+    "recursive doubling": _FIXED + [("coll_tuned_allreduce_algorithm", "3")],
+    "ring": _FIXED + [("coll_tuned_allreduce_algorithm", "4")],
+    "segmented ring": _FIXED + [("coll_tuned_allreduce_algorithm", "5")],
+    "Rabenseifner": _FIXED + [("coll_tuned_allreduce_algorithm", "6")],
+    "HAN": [("coll_han_priority", "100")],
+}
+
+
+def megabits(rate):
+    """Per second, of a rate as tc(8) writes it."""
+    number = re.fullmatch(r"(\d+)(mbit|gbit)", rate)
+    if not number:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: '{rate}' is no rate such as 500mbit or 1gbit")
+    return int(number[1]) * (1000 if number[2] == "gbit" else 1)
 
 
 class JobFailed(Exception):
