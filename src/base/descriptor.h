@@ -24,6 +24,10 @@ public:
 
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
+  /// Leaves closing to somebody else.
+  int release() { return std::exchange(number_, -1); }
+  /// Some file systems tell only here that a write failed.
+  bool close() { return ::close(release()) == 0; }
 
 private:
   int number_ = -1;

@@ -13,6 +13,8 @@
 #include <system_error>
 
 #include <sched.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace strata {
@@ -109,6 +111,8 @@ std::uint64_t usable_cores() {
 }
 
 std::uint64_t socket_space() {
+  // Then the kernel keeps other processes out of this one's memory, those of the same user too.
+  if (::getauxval(AT_SECURE) != 0 || ::prctl(PR_GET_DUMPABLE) != 1) return 0;
   const std::string start = content("/proc/sys/kernel/random/boot_id");
   std::error_code unreadable;
   const auto network = std::filesystem::read_symlink("/proc/self/ns/net", unreadable); // "net:[4026531840]"

@@ -23,8 +23,9 @@ std::optional<double> cpu_quota(std::string_view groups, const std::string& moun
 /// least 1.
 std::uint64_t usable_cores();
 
-/// The same number in all processes that can reach each other through sockets without files: of this machine, since it
-/// was started, in this network namespace. Of others with a probability of 2^-64. 0: not known.
+/// A number that all processes have alike that can reach each other through sockets without files: those of this
+/// machine, since it was started, in this network namespace; and others with a probability of 2^-64. 0: not known, or
+/// the kernel protects this process from others (it has more rights than its user, or is not dumpable).
 std::uint64_t socket_space();
 
 } // namespace strata

@@ -3,6 +3,7 @@
 // POSIX's rename replaces a file in one step for all who look.
 #include "base/private_folder.h"
 
+#include "base/descriptor.h"
 #include "base/text_file.h"
 
 #include <fmt/format.h>
@@ -27,28 +28,6 @@ namespace {
 
 constexpr std::string_view unfinished_prefix = ".unfinished-"; ///< of files that are being written
 constexpr std::time_t unfinished_seconds = 3600;               ///< a writer that takes longer has died
-
-class Descriptor {
-public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-  /// Leaves closing to somebody else.
-  int release() { return std::exchange(number_, -1); }
-  /// Some file systems tell only here that a write failed.
-  bool close() { return ::close(release()) == 0; }
-
-private:
-  int number_;
-};
 
 Error refusal(std::string message) { return Error{ErrorKind::resource, std::move(message)}; }
 

@@ -44,7 +44,11 @@ enum class Outcome : std::uint8_t {
 class Context final : private Waiting {
 public:
   /// Collective over the bootstrap's ranks; all get a context, or all get an error. Keeps the bootstrap.
-  static Result<std::unique_ptr<Context>> create(Process& process, std::unique_ptr<Bootstrap> bootstrap);
+  static Result<std::unique_ptr<Context>> create(Process& process, std::shared_ptr<AllOrNone> bootstrap);
+  /// The same; but a rank that has no memory for what the other form begins with throws, alone.
+  static Result<std::unique_ptr<Context>> create(Process& process, std::unique_ptr<Bootstrap> bootstrap) {
+    return create(process, std::make_shared<AllOrNone>(std::move(bootstrap)));
+  }
   /// Leaves what peers may still read to the process (see Process::settle_departed).
   ~Context() override;
   Context(const Context&) = delete;
@@ -169,9 +173,9 @@ private:
   class MappedPairs;
   Status find_neighbours();
   Result<MappedPairs> map_neighbours(transport::shm::ShmTransport* memory);
-  bool machines_are_divided(const MappedPairs& pairs) const;
-  bool may_be_handed(std::size_t a, std::size_t b) const;
-  Status ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs);
+  std::vector<std::vector<std::size_t>> socket_spaces() const;
+  Status ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs,
+                          const std::vector<std::vector<std::size_t>>& spaces);
   void form_nodes(const MappedPairs& pairs);
   Status link_neighbours(transport::shm::ShmTransport* memory, const std::vector<bool>& here);
 
@@ -283,7 +287,7 @@ private:
   Options options_;
   std::uint64_t key_;
   std::vector<transport::PeerAddress> addresses_; ///< of the transport being linked, by rank
-  std::vector<std::uint64_t> socket_spaces_;      ///< by rank, as socket_space() says
+  std::vector<std::uint64_t> socket_space_;       ///< by rank, as strata::socket_space() says
   std::vector<std::uint64_t> keys_;               ///< the peers' context keys
   std::vector<topo::RankFacts> facts_;
   std::vector<std::uint32_t> usable_cores_;

@@ -3,6 +3,7 @@
 #include "comm/context.h"
 
 #include <algorithm>
+#include <map>
 
 namespace strata::comm {
 
@@ -33,37 +34,50 @@ Result<Context::MappedPairs> Context::map_neighbours(transport::shm::ShmTranspor
   return pairs;
 }
 
-/// Whether ranks of one machine do not share memory though both have some to share. The same on all ranks.
-bool Context::machines_are_divided(const MappedPairs& pairs) const {
-  const auto count = static_cast<std::size_t>(ranks_);
-  for (std::size_t a = 0; a < count; ++a)
-    for (std::size_t b = a + 1; b < count; ++b)
-      if (may_be_handed(a, b) && !pairs.both_ways(a, b)) return true;
-  return false;
+/// The ranks of each socket space that have memory to share, ascending. The same on all ranks.
+std::vector<std::vector<std::size_t>> Context::socket_spaces() const {
+  std::map<std::uint64_t, std::vector<std::size_t>> by_space;
+  for (std::size_t rank = 0; rank < socket_space_.size(); ++rank)
+    if (socket_space_[rank] != 0 && !addresses_[rank].address.empty()) by_space[socket_space_[rank]].push_back(rank);
+  std::vector<std::vector<std::size_t>> spaces;
+  for (auto& [space, members] : by_space)
+    spaces.push_back(std::move(members));
+  return spaces;
 }
 
-bool Context::may_be_handed(std::size_t a, std::size_t b) const {
-  return socket_spaces_[a] != 0 && socket_spaces_[a] == socket_spaces_[b] && !addresses_[a].address.empty() &&
-         !addresses_[b].address.empty();
-}
-
-/// Ranks of this machine whose segments this rank could not open are asked for them.
-Status Context::ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs) {
+/// Ranks of one socket space that could not open each other's segments ask for them, some at a time: the kernel bounds
+/// how many files of a user are on their way at once (unix(7), ETOOMANYREFS). What fails costs only that these ranks
+/// exchange messages.
+Status Context::ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs,
+                                 const std::vector<std::vector<std::size_t>>& spaces) {
+  constexpr std::size_t most_files = 256;
   const auto self = static_cast<std::size_t>(rank_);
+  std::size_t largest = 0;
+  const std::vector<std::size_t>* mine = nullptr;
+  for (const auto& members : spaces) {
+    largest = std::max(largest, members.size());
+    if (std::find(members.begin(), members.end(), self) != members.end()) mine = &members;
+  }
   auto handover = std::make_unique<transport::shm::Handover>();
-  auto names = gather_text(*bootstrap_, memory != nullptr ? handover->offer() : std::string());
+  const auto names = gather_text(*bootstrap_, mine != nullptr ? handover->offer() : std::string());
   if (!names) return names.error();
-  for (std::size_t rank = 0; rank < names->size(); ++rank)
-    if (memory == nullptr || rank == self || pairs.one_way(self, rank) || !may_be_handed(self, rank))
-      (*names)[rank].clear();
-  const auto all_meet = [&] {
-    return all_agree(true) ? ok() : Status(Error{ErrorKind::peer, "the ranks of a machine could not meet"});
-  };
-  if (memory != nullptr) memory->ask(*handover, addresses_, *names);
-  if (Status met = all_meet(); !met) return met;
-  if (memory != nullptr) memory->answer(*handover);
-  if (Status met = all_meet(); !met) return met;
-  if (memory != nullptr) memory->take(std::move(handover), addresses_, *names);
+  const std::size_t at_a_time = std::max<std::size_t>(1, most_files / largest);
+  for (std::size_t first = 1; first < largest; first += at_a_time) {
+    std::vector<std::string> asked(names->size()); // by rank; empty: not this time
+    if (mine != nullptr) {
+      const auto place = static_cast<std::size_t>(std::find(mine->begin(), mine->end(), self) - mine->begin());
+      for (std::size_t distance = first; distance < std::min(first + at_a_time, mine->size()); ++distance) {
+        const std::size_t rank = (*mine)[(place + distance) % mine->size()];
+        if (!pairs.one_way(self, rank)) asked[rank] = (*names)[rank];
+      }
+    }
+    if (mine != nullptr) memory->ask(*handover, addresses_, asked);
+    if (!all_agree(true)) break;
+    if (mine != nullptr) memory->answer(*handover);
+    if (!all_agree(true)) break;
+    if (mine != nullptr) memory->take(*handover, addresses_, asked);
+  }
+  if (mine != nullptr) memory->keep(std::move(handover));
   return ok();
 }
 
@@ -86,8 +100,16 @@ Status Context::find_neighbours() {
   transport::shm::ShmTransport* memory = process_.shared_memory(nullptr);
   if (memory != nullptr && !wants(memory->name())) memory = nullptr;
   auto pairs = map_neighbours(memory);
-  if (pairs && machines_are_divided(*pairs)) {
-    if (Status asked = ask_for_segments(memory, *pairs); !asked) return asked;
+  const auto is_divided = [&](const std::vector<std::size_t>& members) {
+    return std::any_of(members.begin(), members.end(), [&](std::size_t one) {
+      return std::any_of(members.begin(), members.end(),
+                         [&](std::size_t other) { return one != other && !pairs->one_way(one, other); });
+    });
+  };
+  const auto spaces = socket_spaces();
+  const bool may_share = wants("shm") || wants("loop");
+  if (pairs && may_share && std::any_of(spaces.begin(), spaces.end(), is_divided)) {
+    if (Status asked = ask_for_segments(memory, *pairs, spaces); !asked) return asked;
     pairs = map_neighbours(memory);
   }
   if (!pairs) return pairs.error();

@@ -53,16 +53,15 @@ std::string host_name() {
 
 } // namespace
 
-Result<std::unique_ptr<Context>> Context::create(Process& process, std::unique_ptr<Bootstrap> bootstrap) {
-  const auto together = std::make_shared<AllOrNone>(std::move(bootstrap));
+Result<std::unique_ptr<Context>> Context::create(Process& process, std::shared_ptr<AllOrNone> bootstrap) {
   std::unique_ptr<Context> context;
   Status made = ok();
   const auto steps = [&] {
-    context.reset(new Context(process, together));
+    context.reset(new Context(process, bootstrap));
     made = context->set_up();
   };
-  if (Status ran = together->run(steps); !ran) return std::move(ran).error(); // takes no memory
-  if (!made) return made.error();
+  if (Status ran = bootstrap->run(steps); !ran) return std::move(ran).error(); // takes no memory
+  if (!made) return std::move(made).error();
   return context;
 }
 
@@ -118,7 +117,7 @@ Status Context::share_cards() {
     all_fit &= card.options_bytes < sizeof card.options;
     texts.push_back(text_of(card.options));
     keys_.push_back(card.key);
-    socket_spaces_.push_back(card.socket_space);
+    socket_space_.push_back(card.socket_space);
     hosts_.push_back(text_of(card.host));
     switches_.push_back(text_of(card.network_switch));
     usable_cores_.push_back(card.usable_cores);

@@ -4,9 +4,12 @@
 #include "transport/shm/segment.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstring>
 
 namespace strata::transport::shm {
@@ -62,8 +65,9 @@ TEST_F(HandoverTest, TakesNothingWhereNobodyAnswers) {
   const std::string name = owner_->offer();
   asker_.ask(name, nonce_);
   EXPECT_FALSE(asker_.take(nonce_).file) << "not answered yet";
-  owner_->answer(segment_->file(), nonce_);
+  owner_->end_offer();
   asker_.ask(name, nonce_);
+  owner_->answer(segment_->file(), nonce_);
   EXPECT_FALSE(asker_.take(nonce_).file) << "the offer has ended";
 }
 
@@ -77,31 +81,63 @@ TEST_F(HandoverTest, MapsNoOtherFile) {
   EXPECT_FALSE(Segment::map_handed(segment_->address(), taken.file, std::move(taken.connection)));
 }
 
-TEST_F(HandoverTest, GivesNothingToAnotherUser) {
-  if (::geteuid() != 0) return; // only root can become another one; the tests of CI run as root
-  const std::string name = owner_->offer();
-  int pipe[2];
-  ASSERT_EQ(::pipe(pipe), 0);
+/// Runs `body` in a process of another user while `owner` answers; what body returns.
+template <typename Body>
+int as_another_user(Handover& owner, const Segment& segment, std::uint64_t nonce, const Body& body) {
+  int asked[2], answered[2];
+  EXPECT_EQ(::pipe(asked), 0);
+  EXPECT_EQ(::pipe(answered), 0);
+  const auto tell = [](int to) { (void)!::write(to, "", 1); };
+  const auto hear = [](int from) {
+    char nothing;
+    (void)!::read(from, &nothing, 1);
+  };
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool changed = ::setresuid(0, 65534, 0) == 0;
-    Handover stranger;
-    stranger.ask(name, nonce_);
-    const char done = changed ? 1 : 0;
-    (void)!::write(pipe[1], &done, 1);
-    ::usleep(200000);
-    ::_exit(stranger.take(nonce_).file ? 1 : 0);
+    if (::setresuid(0, 65534, 0) != 0) ::_exit(99);
+    ::_exit(body([&] {
+      tell(asked[1]);
+      hear(answered[0]);
+    }));
   }
-  char changed = 0;
-  ASSERT_EQ(::read(pipe[0], &changed, 1), 1);
-  EXPECT_EQ(changed, 1);
-  owner_->answer(segment_->file(), nonce_);
+  hear(asked[0]);
+  owner.answer(segment.file(), nonce);
+  tell(answered[1]);
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  for (const int file : {asked[0], asked[1], answered[0], answered[1]})
+    ::close(file);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(HandoverTest, GivesNothingToAnotherUserWhoKnowsTheNonce) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = owner_->offer();
+  const std::size_t letters = name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const int seen = as_another_user(*owner_, *segment_, nonce_, [&](const auto& meet) {
+    const Descriptor stranger(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + letters);
+    if (::connect(stranger.number(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) return 98;
+    if (::send(stranger.number(), &nonce_, sizeof nonce_, MSG_NOSIGNAL) != sizeof nonce_) return 97;
+    meet();
+    char content;
+    return ::recv(stranger.number(), &content, 1, MSG_DONTWAIT) > 0 ? 1 : 0;
+  });
+  EXPECT_EQ(seen, 0) << "1: it was answered; others: the test itself failed there";
   EXPECT_FALSE(owner_->has_answered());
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  ::close(pipe[0]);
-  ::close(pipe[1]);
+}
+
+TEST_F(HandoverTest, AsksNoOtherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const std::string name = owner_->offer();
+  const int seen = as_another_user(*owner_, *segment_, nonce_, [&](const auto& meet) {
+    asker_.ask(name, nonce_);
+    meet();
+    return asker_.take(nonce_).file ? 1 : 0;
+  });
+  EXPECT_EQ(seen, 0);
 }
 
 } // namespace

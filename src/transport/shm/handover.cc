@@ -28,10 +28,13 @@ struct AbstractAddress {
 // Packets, so that a nonce comes whole; and no call waits.
 Descriptor new_socket() { return Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
+/// Users that a user namespace does not know all look like one (user_namespaces(7)), so nobody is known to be that one.
 bool is_of_this_user(int connection) {
+  constexpr uid_t overflow = 65534;
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == ::geteuid();
+  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == ::geteuid() &&
+         peer.uid != overflow;
 }
 
 /// Room for one descriptor beside a message (cmsg(3)).
@@ -65,7 +68,7 @@ Descriptor received_file(int connection) {
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.bytes;
-  message.msg_controllen = sizeof control.bytes;
+  message.msg_controllen = CMSG_LEN(sizeof(int)); // no room for a second file, which would stay open
   if (::recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != sizeof content) return {};
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
@@ -110,7 +113,6 @@ void Handover::answer(int file, std::uint64_t nonce) {
       continue;
     if (send_file(connection.number(), file)) answered_.push_back(std::move(connection));
   }
-  listener_ = Descriptor();
 }
 
 Handover::Taken Handover::take(std::uint64_t nonce) {

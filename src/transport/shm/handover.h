@@ -10,7 +10,10 @@
 //   3. answer   send the segment's file to who is of the same user and knows the nonce
 //   4. take     what was sent
 //
-// A connection stays open while both processes live: its end tells that the owner has ended.
+// The last three may be taken again, for others. The kernel bounds how many files are on their way at once.
+//
+// A connection stays open while both processes live: its end tells that the owner has ended (or, where that has
+// forked, that its children have as well). So a process holds two descriptors for each peer.
 #pragma once
 
 #include "base/descriptor.h"
@@ -33,8 +36,9 @@ public:
   std::string offer();
   /// For the segment with that nonce. That it cannot is seen in take().
   void ask(const std::string& name, std::uint64_t nonce);
-  /// Hands `file`, whose nonce is given, to all that have asked by now, and ends the offer.
+  /// Hands `file`, whose nonce is given, to all that have asked by now.
   void answer(int file, std::uint64_t nonce);
+  void end_offer() { listener_ = Descriptor(); }
   /// Whether peers hold connections to it.
   bool has_answered() const { return !answered_.empty(); }
   /// Once for each nonce; without a file if its owner did not send it.

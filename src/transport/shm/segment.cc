@@ -42,11 +42,13 @@ Result<Address> address_from(const std::string& text) {
   return address;
 }
 
-/// A number may name any file in another pid namespace: look before mapping, and never map what is too short.
+/// A number may name any file in another pid namespace: look before mapping, and never map what is too short, or could
+/// become so (F_SEAL_SHRINK): to touch what is behind the end kills a process.
 Result<std::byte*> mapped_file(const Descriptor& file, const Address& address, const std::string& name) {
   std::uint64_t nonce = 0;
   const bool ours = ::pread(file.number(), &nonce, sizeof nonce, 0) == sizeof nonce && nonce == address.nonce &&
-                    ::lseek(file.number(), 0, SEEK_END) >= static_cast<off_t>(address.bytes);
+                    ::lseek(file.number(), 0, SEEK_END) >= static_cast<off_t>(address.bytes) &&
+                    (::fcntl(file.number(), F_GET_SEALS) & F_SEAL_SHRINK) != 0;
   if (!ours)
     return Error{ErrorKind::unsupported,
                  fmt::format("cannot map {}: another file is there, so the process is on another machine or in another "
@@ -70,7 +72,8 @@ bool View::has_owner() const {
   if (connection_) {
     char nothing = 0; // is ever sent after the file
     const ssize_t bytes = ::recv(connection_.number(), &nothing, sizeof nothing, MSG_PEEK | MSG_DONTWAIT);
-    return bytes > 0 || (bytes < 0 && errno != ECONNRESET);
+    if (bytes > 0 || (bytes < 0 && errno != ECONNRESET)) return true;
+    return header().has_left.load(std::memory_order_acquire) != 0; // it may have left since
   }
   if (owner_ == 0) return true;
   const int file = ::open(fmt::format("/proc/{}/stat", owner_).c_str(), O_RDONLY | O_CLOEXEC);
@@ -103,11 +106,13 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
     base = static_cast<std::byte*>(std::align(page_bytes, bytes, start, room));
     address.heap_base = reinterpret_cast<std::uint64_t>(base);
   } else {
-    segment->descriptor_ = ::memfd_create("strata", MFD_CLOEXEC);
+    segment->descriptor_ = ::memfd_create("strata", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (segment->descriptor_ < 0) return Error{ErrorKind::resource, fmt::format("memfd_create: {}", reason())};
     (void)::fchmod(segment->descriptor_, S_IRUSR | S_IWUSR); // it begins with all rights for all
     if (::ftruncate(segment->descriptor_, static_cast<off_t>(bytes)) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot reserve a segment of {} bytes: {}", bytes, reason())};
+    if (::fcntl(segment->descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+      return Error{ErrorKind::resource, fmt::format("cannot seal a segment: {}", reason())};
     if (::fallocate(segment->descriptor_, 0, 0, page_bytes) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot allocate a segment's first page: {}", reason())};
     void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->descriptor_, 0);

@@ -29,18 +29,23 @@ void ShmTransport::ask(Handover& handover, std::span<const PeerAddress> addresse
     if (!names[rank].empty()) handover.ask(names[rank], Segment::nonce_of(addresses[rank].address));
 }
 
-void ShmTransport::take(std::unique_ptr<Handover> handover, std::span<const PeerAddress> addresses,
+void ShmTransport::take(Handover& handover, std::span<const PeerAddress> addresses,
                         std::span<const std::string> names) {
   const std::lock_guard lock(mutex_);
   for (std::size_t rank = 0; rank < names.size(); ++rank) {
     if (names[rank].empty()) continue;
     const std::string& address = addresses[rank].address;
-    Handover::Taken taken = handover->take(Segment::nonce_of(address));
+    Handover::Taken taken = handover.take(Segment::nonce_of(address));
     const auto view = Segment::map_handed(address, taken.file, std::move(taken.connection));
     if (!view) continue;
     views_[address] = *view;
     handed_over_.push_back(*view);
   }
+}
+
+void ShmTransport::keep(std::unique_ptr<Handover> handover) {
+  handover->end_offer();
+  const std::lock_guard lock(mutex_);
   if (handover->has_answered()) handovers_.push_back(std::move(handover));
 }
 

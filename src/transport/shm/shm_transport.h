@@ -42,12 +42,12 @@ public:
   bool maps(const std::string& address);
 
   /// Steps of a handover (handover.h) for the segments behind `addresses`, by rank: `names` are what the others offer,
-  /// empty where nothing is to be asked for.
+  /// empty where nothing is to be asked for. What is taken stays mapped.
   void ask(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names);
   void answer(Handover& handover) { handover.answer(segment_->file(), Segment::nonce_of(address())); }
-  /// What was handed over stays mapped. Keeps the handover, for the connections to those that asked.
-  void take(std::unique_ptr<Handover> handover, std::span<const PeerAddress> addresses,
-            std::span<const std::string> names);
+  void take(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names);
+  /// Ends the offer, and keeps the connections to those that asked.
+  void keep(std::unique_ptr<Handover> handover);
 
   Result<std::unique_ptr<ShmLinks>> link_neighbours(std::span<const PeerAddress> ranks, std::int32_t self,
                                                     const std::vector<bool>& members);
