@@ -51,6 +51,9 @@ void describe(const Activity& activity, Line& line) {
     const std::uint64_t letters = activity.name[word].load(std::memory_order_relaxed);
     std::memcpy(name + word * sizeof letters, &letters, sizeof letters);
   }
+  // Who wrote it may be another user's process, and who reads it a terminal.
+  std::replace_if(
+      name, name + ::strlen(name), [](char letter) { return letter < ' ' || letter > '~'; }, '?');
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t waited = now.tv_sec - activity.since_nanoseconds.load() / 1'000'000'000;

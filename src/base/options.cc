@@ -161,12 +161,16 @@ Options options_from_environment(std::vector<std::string>& complaints) {
     const std::string value(line.substr(equals + 1));
     if (const OptionRow* row = find_row(name); row == nullptr)
       complaints.push_back(unknown_option(name));
-    else if (!row->set(options, value))
+    else if (!row->set(options, value)) {
+      (void)row->set(options, row->initial); // what the complaint says
       complaints.push_back(fmt::format("{}{}={} is not allowed ({}); using {}", prefix, name, printable(value),
                                        row->allowed, *row->initial != '\0' ? row->initial : "none"));
+    }
   }
   // Never native for an eligible call: not for the first one either.
-  if (options.context_calls == 0) options.context_calls = options.mode == Mode::always ? 1 : Options().context_calls;
+  options.context_calls_follow_mode = options.context_calls == 0;
+  if (options.context_calls_follow_mode)
+    options.context_calls = options.mode == Mode::always ? 1 : Options().context_calls;
   return options;
 }
 

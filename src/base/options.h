@@ -54,6 +54,7 @@ struct Options {
   std::uint64_t segment = std::uint64_t{256} << 20; ///< most bytes of shared memory of one process
   std::uint64_t scratch = std::uint64_t{256} << 20; ///< most bytes of private scratch of one process
   std::uint64_t context_calls = 2;                  ///< a context is made at this eligible call on a communicator
+  bool context_calls_follow_mode = true;            ///< they were not set
   bool reproducible = false;                        ///< the same bits whatever the mapping, the timing and the choice
   bool check = false;                               ///< compare the ranks' arguments before each call
   std::uint64_t probe = 5;                          ///< percent of the time of calls that measuring links may take

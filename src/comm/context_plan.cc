@@ -178,8 +178,8 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   on_devices &= prepared;
   if (on_devices)
     if (const Status shared = share_slots(**plan, slots); !shared) return shared.error();
+  plans_.push_back({name, levels, nullptr, nullptr}); // while a lack of memory is still one of all ranks
   const bool works = all_agree(prepared && connected);
-  plans_.push_back({name, levels, nullptr, nullptr});
   if (!works && on_devices) {
     if (slots) slots->leave();
     (void)all_agree(true); // nobody has it mapped when it is freed
@@ -232,7 +232,7 @@ kernel::Stores Context::stores_of(tune::Around around) {
   return {store(Around::published), store(Around::results)};
 }
 
-/// What no rank has to wait for.
+/// As decide(); where a rank has no memory for that, everything is native's on all of them.
 void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes) {
   const auto steps = [&] {
     if (device_ != nullptr) note_device(call, bytes);
@@ -256,9 +256,13 @@ void Context::leave_all_to_native() {
     decision.way = Way{};
     decision.way.path = Path::native;
   }
+  // What the user was promised is said to be over in any case.
   try {
-    if (options_.log_choice && rank_ == 0)
-      process_.say_once("a rank ran out of memory; this communicator's calls go to the MPI library");
+    if (rank_ == 0 && options_.reproducible)
+      process_.say_once("a rank ran out of memory: a communicator's calls go to the MPI library, and "
+                        "STRATA_REPRODUCIBLE=1 cannot be kept");
+    else if (rank_ == 0 && (options_.mode == Mode::always || options_.log_choice))
+      process_.say_once("a rank ran out of memory: a communicator's calls go to the MPI library");
   } catch (const std::bad_alloc&) { // then not even that
   }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 namespace strata::comm {
 namespace {
@@ -60,6 +61,13 @@ void Watch::look() {
     return;
   }
   if (who_ == nullptr) return;
+  try {
+    look_closer(clock);
+  } catch (const std::bad_alloc&) { // at the next look, then
+  }
+}
+
+void Watch::look_closer(std::int64_t clock) {
   if (clock >= next_publish_) {
     publish(who_->wait());
     published_ = true;

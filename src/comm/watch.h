@@ -60,6 +60,7 @@ public:
 private:
   static void turn(void* self);
   void look();
+  void look_closer(std::int64_t clock);
   void restart();
   void publish(const Wait& wait) const;
   void report(const Wait& wait, std::int64_t waited) const;

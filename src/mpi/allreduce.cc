@@ -4,8 +4,6 @@
 #include "mpi/check.h"
 #include "mpi/native.h"
 
-#include <new>
-
 namespace strata::mpi {
 namespace {
 
@@ -124,16 +122,6 @@ int look_up_and_run(State& state, const Arguments& given) {
   return outcome == comm::Outcome::done ? MPI_SUCCESS : go_native(state, Reason::predicted, given);
 }
 
-/// As that; but a rank without the memory to look a call up tells it of itself, for the others cannot know.
-int run_unknown(State& state, const Arguments& given) {
-  try {
-    return look_up_and_run(state, given);
-  } catch (const std::bad_alloc&) {
-    PMPI_Comm_call_errhandler(given.communicator, MPI_ERR_NO_MEM);
-    return MPI_ERR_NO_MEM;
-  }
-}
-
 } // namespace
 
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
@@ -154,10 +142,10 @@ int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_
   // At first `last` holds null handles, and they may be what was passed.
   if (given.communicator != last.communicator || given.datatype != last.datatype || given.operation != last.operation ||
       count <= 0)
-    return run_unknown(now, given);
+    return look_up_and_run(now, given);
   if (last.context == nullptr) return go_native(now, last.reason, given);
   if (rejected(now, given)) [[unlikely]]
-    return run_unknown(now, given);
+    return look_up_and_run(now, given);
   const comm::Outcome outcome = last.context->all_reduce(call_of(last, given));
   if (outcome == comm::Outcome::done) [[likely]]
     return MPI_SUCCESS;

@@ -7,6 +7,8 @@
 #include "base/log.h"
 
 #include <algorithm>
+#include <list>
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -36,6 +38,8 @@ CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
   auto record = std::make_shared<CommunicatorRecord>();
   record->communicator = communicator;
   record->eligible = between == 0 && ranks > 1 && within_world(communicator, ranks);
+  if (record->eligible)
+    record->together = std::make_shared<comm::AllOrNone>(std::make_unique<CommunicatorBootstrap>(communicator, now));
   if (PMPI_Comm_set_attr(communicator, now.key, record.get()) != MPI_SUCCESS) return nullptr;
   const std::lock_guard lock(now.mutex);
   now.records.push_back(std::move(record));
@@ -44,7 +48,7 @@ CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
 
 /// Contexts of communicators that are gone; not in the attribute callback (see above).
 void settle_released(State& now) {
-  std::vector<std::shared_ptr<CommunicatorRecord>> gone;
+  std::list<std::shared_ptr<CommunicatorRecord>> gone;
   {
     const std::lock_guard lock(now.mutex);
     gone.swap(now.released);
@@ -63,16 +67,17 @@ CommunicatorRecord* record_of(State& now, MPI_Comm communicator) {
 
 bool make_context(State& now, CommunicatorRecord& record) {
   settle_released(now);
-  auto context = comm::Context::create(*now.process, std::make_unique<CommunicatorBootstrap>(record.communicator, now));
-  if (!context) {
-    record.failed = true;
-    if (now.process->options().log_choice)
+  auto context = comm::Context::create(*now.process, record.together);
+  record.failed = !context;
+  if (context) record.context = std::move(*context);
+  try {
+    if (context)
+      record.context->tell();
+    else if (now.process->options().log_choice)
       log_line(context.error().message + "; this communicator stays with the MPI library");
-    return false;
+  } catch (const std::bad_alloc&) { // the other ranks have gone on, so this one does too
   }
-  record.context = std::move(*context);
-  record.context->tell();
-  return true;
+  return !record.failed;
 }
 
 } // namespace strata::mpi
@@ -86,7 +91,6 @@ extern "C" int strata_mpi_communicator_gone(MPI_Comm communicator, int, void* at
   const auto record =
       std::find_if(now.records.begin(), now.records.end(), [&](const auto& known) { return known.get() == attached; });
   if (record == now.records.end()) return MPI_SUCCESS;
-  now.released.push_back(std::move(*record));
-  now.records.erase(record);
+  now.released.splice(now.released.end(), now.records, record); // takes no memory
   return MPI_SUCCESS;
 }

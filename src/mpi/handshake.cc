@@ -55,7 +55,7 @@ bool Handshake::complete(Options& options) {
   mine_.options.context_calls = options.context_calls;
   mine_.options.reproducible = options.reproducible ? 1 : 0;
   mine_.options.check = options.check ? 1 : 0;
-  mine_.options.always = options.mode == Mode::always ? 1 : 0;
+  mine_.options.calls_follow_mode = options.context_calls_follow_mode ? 1 : 0;
   std::strncpy(mine_.version, PACKAGE_VERSION, sizeof mine_.version - 1);
   if (rank_ != 0) return ask_rank_0(options);
   const int seconds = static_cast<int>(options.start_seconds);
@@ -151,7 +151,7 @@ void Handshake::compare_options() {
   };
   // Another STRATA_MODE, about which a context complains, brings another default of CONTEXT_CALLS.
   compare("CONTEXT_CALLS", [](const Early& one, const Early& other) {
-    return one.context_calls != other.context_calls && one.always == other.always;
+    return one.context_calls != other.context_calls && (one.calls_follow_mode == 0 || other.calls_follow_mode == 0);
   });
   compare("REPRODUCIBLE", [](const Early& one, const Early& other) { return one.reproducible != other.reproducible; });
   compare("CHECK", [](const Early& one, const Early& other) { return one.check != other.check; });

@@ -40,7 +40,7 @@ private:
   /// The options that all ranks need before they make a context.
   struct Early {
     std::uint64_t context_calls;
-    std::uint8_t reproducible, check, trace, always, unused[4];
+    std::uint8_t reproducible, check, trace, calls_follow_mode, unused[4];
   };
   /// Its first message, so its size stays the same in all versions: a longer one would be an error in rank 0.
   struct Hello {

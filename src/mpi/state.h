@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,9 +42,10 @@ const char* text_of(Reason reason);
 struct CommunicatorRecord {
   MPI_Comm communicator = MPI_COMM_NULL;
   bool eligible = false;
-  bool failed = false;             ///< no context can be made
-  std::uint64_t calls = 0;         ///< eligible ones until there is a context
-  std::uint64_t checked_calls = 0; ///< with STRATA_CHECK
+  bool failed = false;                       ///< no context can be made
+  std::uint64_t calls = 0;                   ///< eligible ones until there is a context
+  std::uint64_t checked_calls = 0;           ///< with STRATA_CHECK
+  std::shared_ptr<comm::AllOrNone> together; ///< of eligible ones: what a context begins with, when memory may be short
   std::unique_ptr<comm::Context> context;
   std::mutex mutex; ///< taken under MPI_THREAD_MULTIPLE only
 };
@@ -88,8 +90,8 @@ struct State {
   DeviceNative device_native = DeviceNative::stage; ///< not automatic: decided
   std::atomic<const Activity*> dumped{nullptr};     ///< for the handler of STRATA_DUMP_SIGNAL
   std::mutex mutex;                                 ///< guards what follows
-  std::vector<std::shared_ptr<CommunicatorRecord>> records;
-  std::vector<std::shared_ptr<CommunicatorRecord>> released; ///< their communicators are gone
+  std::list<std::shared_ptr<CommunicatorRecord>> records;
+  std::list<std::shared_ptr<CommunicatorRecord>> released; ///< their communicators are gone
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
 };
 
@@ -101,8 +103,8 @@ CommunicatorRecord* record_of(State& state, MPI_Comm communicator);
 /// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
 bool make_context(State& state, CommunicatorRecord& record);
 
-// What a program calls. An exception (there is no memory) ends the process: where ranks work together, one that went on
-// alone would keep the others waiting for ever.
+// What a program calls. An exception (there is no memory, not even for the record of a communicator) ends the process:
+// where ranks work together, one that went on alone would keep the others waiting for ever.
 void after_init() noexcept;
 void before_finalize() noexcept;
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,

@@ -43,7 +43,7 @@ comm::Statistics statistics(State& now) {
   std::vector<std::shared_ptr<CommunicatorRecord>> records;
   { // kept from here on, so that no context is counted twice
     const std::lock_guard lock(now.mutex);
-    records = now.records;
+    records.assign(now.records.begin(), now.records.end());
     records.insert(records.end(), now.released.begin(), now.released.end());
   }
   comm::Statistics sum;
