@@ -37,40 +37,38 @@ bool is_of_this_user(int connection) {
          peer.uid != overflow;
 }
 
-/// Room for one descriptor beside a message (cmsg(3)).
-union Control {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
+/// A message of one byte, for there must be some, with room for one descriptor beside it and no second, which would
+/// stay open (cmsg(3)).
+struct FileMessage {
+  char content = 0;
+  iovec part{&content, sizeof content};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  msghdr message{};
+
+  FileMessage() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = CMSG_LEN(sizeof(int));
+  }
+  FileMessage(const FileMessage&) = delete;
+  FileMessage& operator=(const FileMessage&) = delete;
 };
 
 bool send_file(int connection, int file) {
-  char content = 0; // there must be some
-  iovec part{&content, sizeof content};
-  Control control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = sizeof control.bytes;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  FileMessage sent;
+  cmsghdr* const header = CMSG_FIRSTHDR(&sent.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof file);
   std::memcpy(CMSG_DATA(header), &file, sizeof file);
-  return ::sendmsg(connection, &message, MSG_NOSIGNAL) == sizeof content;
+  return ::sendmsg(connection, &sent.message, MSG_NOSIGNAL) == sizeof sent.content;
 }
 
 Descriptor received_file(int connection) {
-  char content = 0;
-  iovec part{&content, sizeof content};
-  Control control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = CMSG_LEN(sizeof(int)); // no room for a second file, which would stay open
-  if (::recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != sizeof content) return {};
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  FileMessage received;
+  if (::recvmsg(connection, &received.message, MSG_CMSG_CLOEXEC) != sizeof received.content) return {};
+  const cmsghdr* const header = CMSG_FIRSTHDR(&received.message);
   if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
       header->cmsg_len != CMSG_LEN(sizeof(int)))
     return {};
