@@ -110,6 +110,11 @@ std::uint64_t usable_cores() {
   return cores;
 }
 
+std::uint64_t hardware_threads() {
+  const long count = ::sysconf(_SC_NPROCESSORS_CONF);
+  return count < 1 ? 1 : static_cast<std::uint64_t>(count);
+}
+
 std::uint64_t socket_space() {
   // Then the kernel keeps other processes out of this one's memory, those of the same user too.
   if (::getauxval(AT_SECURE) != 0 || ::prctl(PR_GET_DUMPABLE) != 1) return 0;

@@ -23,6 +23,9 @@ std::optional<double> cpu_quota(std::string_view groups, const std::string& moun
 /// least 1.
 std::uint64_t usable_cores();
 
+/// Hardware threads of the machine, whoever may use them; at least 1.
+std::uint64_t hardware_threads();
+
 /// A number that all processes have alike that can reach each other through sockets without files: those of this
 /// machine, since it was started, in this network namespace; and others with a probability of 2^-64. 0: not known, or
 /// the kernel protects this process from others (it has more rights than its user, or is not dumpable).

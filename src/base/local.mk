@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 joinable_sources += \
   src/base/activity.cc src/base/activity.h \
+  src/base/address_space.cc src/base/address_space.h \
   src/base/blocked_signals.h \
   src/base/descriptor.h \
   src/base/first_failure.h \

@@ -2,6 +2,8 @@
 // Which ranks share memory with which, found by trying.
 #include "comm/context.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -10,26 +12,38 @@ namespace strata::comm {
 /// Who could map whose segment, by pairs of ranks; the same on all ranks.
 class Context::MappedPairs {
 public:
-  explicit MappedPairs(std::size_t ranks) : row_bytes_((ranks + 7) / 8), row_(row_bytes_), table_(row_bytes_ * ranks) {}
+  explicit MappedPairs(std::size_t ranks)
+      : ranks_(ranks), row_bytes_((ranks + 8) / 8), row_(row_bytes_), table_(row_bytes_ * ranks) {}
 
   /// This rank could map that of `rank`.
   void add(std::size_t rank) { row_[rank / 8] = static_cast<std::uint8_t>(row_[rank / 8] | 1U << (rank % 8)); }
+  /// This rank had no room for one that it may map.
+  void add_shortage() { add(ranks_); }
   /// Collective.
   Status share(Bootstrap& bootstrap) { return bootstrap.all_gather(row_.data(), table_.data(), row_bytes_); }
 
   bool one_way(std::size_t a, std::size_t b) const { return (table_[a * row_bytes_ + b / 8] >> (b % 8) & 1) != 0; }
   bool both_ways(std::size_t a, std::size_t b) const { return one_way(a, b) && one_way(b, a); }
+  bool shortage(std::size_t rank) const { return one_way(rank, ranks_); }
 
 private:
-  std::size_t row_bytes_;
+  std::size_t ranks_, row_bytes_;
   std::vector<std::uint8_t> row_, table_; ///< a bit for each rank; all rows
 };
 
-Result<Context::MappedPairs> Context::map_neighbours(transport::shm::ShmTransport* memory) {
+// Without room the answer would be messages among processes that share memory: a program so short of it is better off
+// with what its MPI library has in place already.
+Result<Context::MappedPairs> Context::map_neighbours(transport::shm::ShmTransport* memory, bool had_room) {
   const auto count = static_cast<std::size_t>(ranks_), self = static_cast<std::size_t>(rank_);
   MappedPairs pairs(count);
-  for (std::size_t rank = 0; rank < count; ++rank)
-    if (memory != nullptr && (rank == self || memory->maps(addresses_[rank].address))) pairs.add(rank);
+  for (std::size_t rank = 0; rank < count && memory != nullptr; ++rank) {
+    const Status mapped = rank == self ? ok() : memory->map(addresses_[rank].address);
+    if (mapped)
+      pairs.add(rank);
+    else
+      had_room &= mapped.error().kind != ErrorKind::resource;
+  }
+  if (!had_room) pairs.add_shortage();
   if (Status shared = pairs.share(*bootstrap_); !shared) return shared.error();
   return pairs;
 }
@@ -49,7 +63,7 @@ std::vector<std::vector<std::size_t>> Context::socket_spaces() const {
 /// how many files of a user are on their way at once (unix(7), ETOOMANYREFS). What fails costs only that these ranks
 /// exchange messages.
 Status Context::ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs,
-                                 const std::vector<std::vector<std::size_t>>& spaces) {
+                                 const std::vector<std::vector<std::size_t>>& spaces, bool& had_room) {
   constexpr std::size_t most_files = 256;
   const auto self = static_cast<std::size_t>(rank_);
   std::size_t largest = 0;
@@ -75,7 +89,7 @@ Status Context::ask_for_segments(transport::shm::ShmTransport* memory, const Map
     if (!all_agree(true)) break;
     if (mine != nullptr) memory->answer(*handover);
     if (!all_agree(true)) break;
-    if (mine != nullptr) memory->take(*handover, addresses_, asked);
+    if (mine != nullptr) had_room &= static_cast<bool>(memory->take(*handover, addresses_, asked));
   }
   if (mine != nullptr) memory->keep(std::move(handover));
   return ok();
@@ -97,9 +111,12 @@ void Context::form_nodes(const MappedPairs& pairs) {
 }
 
 Status Context::find_neighbours() {
-  transport::shm::ShmTransport* memory = process_.shared_memory(nullptr);
+  Error why_not;
+  transport::shm::ShmTransport* memory = process_.shared_memory(&why_not);
+  const bool may_share = wants("shm") || wants("loop");
+  bool had_room = !may_share || memory != nullptr || why_not.kind != ErrorKind::resource;
   if (memory != nullptr && !wants(memory->name())) memory = nullptr;
-  auto pairs = map_neighbours(memory);
+  auto pairs = map_neighbours(memory, had_room);
   const auto is_divided = [&](const std::vector<std::size_t>& members) {
     return std::any_of(members.begin(), members.end(), [&](std::size_t one) {
       return std::any_of(members.begin(), members.end(),
@@ -107,12 +124,15 @@ Status Context::find_neighbours() {
     });
   };
   const auto spaces = socket_spaces();
-  const bool may_share = wants("shm") || wants("loop");
   if (pairs && may_share && std::any_of(spaces.begin(), spaces.end(), is_divided)) {
-    if (Status asked = ask_for_segments(memory, *pairs, spaces); !asked) return asked;
-    pairs = map_neighbours(memory);
+    if (Status asked = ask_for_segments(memory, *pairs, spaces, had_room); !asked) return asked;
+    pairs = map_neighbours(memory, had_room);
   }
   if (!pairs) return pairs.error();
+  for (std::size_t rank = 0; rank < socket_space_.size(); ++rank)
+    if (pairs->shortage(rank))
+      return Error{ErrorKind::resource,
+                   fmt::format("rank {} has no room for the shared memory of its node (ulimit -v)", rank)};
   form_nodes(*pairs);
 
   const auto count = static_cast<std::size_t>(ranks_), self = static_cast<std::size_t>(rank_);

@@ -174,6 +174,9 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   }
   Status connected = plan ? ok() : plan.error();
   if (prepared) connected = (*plan)->connect(announced);
+  // Who is not there is not waited for.
+  if (prepared && nodes() > 1 && !all_agree(static_cast<bool>(connected)) && connected)
+    connected = Error{ErrorKind::resource, "another rank could not reach its peers"};
   if (prepared && connected) connected = reach_peers(**plan);
   on_devices &= prepared;
   if (on_devices)

@@ -95,14 +95,14 @@ Status Context::share_cards() {
   const std::string options = agreed_text(options_);
   mine->options_bytes = static_cast<std::uint32_t>(options.size());
   put(mine->options, options);
-  std::string why_not;
+  Error why_not;
   // Offered even if this rank's options exclude it: it is rank 0's that count, and they are not known yet.
   if (transport::Transport* memory = process_.shared_memory(&why_not); memory != nullptr) {
     mine->segment_address_bytes = static_cast<std::uint32_t>(memory->address().size());
     std::memcpy(mine->segment_address, memory->address().data(),
                 std::min(sizeof mine->segment_address, memory->address().size()));
   } else {
-    notes_.push_back(fmt::format("no shared memory on rank {}: {}", rank_, why_not));
+    notes_.push_back(fmt::format("no shared memory on rank {}: {}", rank_, why_not.message));
   }
   auto cards = gather(*bootstrap_, *mine);
   if (!cards) return cards.error();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/process.h"
 
+#include "base/address_space.h"
 #include "base/log.h"
 #include "base/module.h"
 #include "device/loader.h"
@@ -55,18 +56,28 @@ Process::~Process() {
     remains_ = std::move(remains_->next_);
 }
 
-transport::shm::ShmTransport* Process::shared_memory(std::string* why_not) {
+/// The processes of a node map each other's segments; where their number is not known yet, the machine's size stands
+/// for it.
+Result<std::unique_ptr<transport::shm::ShmTransport>> Process::make_shared_memory() const {
+  constexpr std::size_t least_bytes = std::size_t{1} << 20;
+  const std::size_t bytes = fair_share(options_.segment, hardware_threads());
+  if (bytes < std::min(least_bytes, options_.segment))
+    return Error{ErrorKind::resource, "too little address space is left under the process' limit (ulimit -v)"};
+  return transport::shm::ShmTransport::create(backing_, bytes);
+}
+
+transport::shm::ShmTransport* Process::shared_memory(Error* why_not) {
   const std::lock_guard lock(mutex_);
   if (!shared_memory_tried_) {
     shared_memory_tried_ = true;
-    auto made = transport::shm::ShmTransport::create(backing_, options_.segment);
+    auto made = make_shared_memory();
     if (made) {
       shared_memory_ = std::move(*made);
       Activity& shown = shared_memory_->segment().view().header().activity;
       shown.world_rank.store(activity_.world_rank);
       shown.world_ranks.store(activity_.world_ranks);
     } else {
-      shared_memory_why_not_ = made.error().message;
+      shared_memory_why_not_ = made.error();
     }
   }
   if (why_not != nullptr) *why_not = shared_memory_why_not_;

@@ -87,7 +87,7 @@ public:
   void set_place_in_job(std::int32_t rank, std::int32_t ranks);
 
   /// The shared-memory transport, or null with the reason why it could not be made. Made when first asked for.
-  transport::shm::ShmTransport* shared_memory(std::string* why_not);
+  transport::shm::ShmTransport* shared_memory(Error* why_not);
   /// The transport of that name; made when first asked for, and never tried again when that failed.
   transport::Transport* between_nodes(const std::string& name, std::string* why_not);
   std::vector<std::string> between_nodes_names() const;
@@ -107,6 +107,8 @@ public:
   std::mutex& statistics_mutex() { return mutex_; }
 
 private:
+  Result<std::unique_ptr<transport::shm::ShmTransport>> make_shared_memory() const;
+
   struct Started {
     std::unique_ptr<transport::Transport> transport;
     std::string why_not;
@@ -128,7 +130,7 @@ private:
   std::mutex mutex_;
   bool shared_memory_tried_ = false;
   std::unique_ptr<transport::shm::ShmTransport> shared_memory_;
-  std::string shared_memory_why_not_;
+  Error shared_memory_why_not_;
   std::map<std::string, Started> started_;
   std::uint64_t context_key_ = 0;
   Statistics statistics_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/scratch.h"
 
+#include "base/address_space.h"
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -28,6 +30,7 @@ bool ScratchBudget::take(std::size_t bytes) {
 Result<Scratch> Scratch::allocate(ScratchBudget* budget, std::size_t bytes) {
   Scratch scratch;
   if (bytes == 0) return scratch;
+  if (const Status may = may_map(bytes, "scratch"); !may) return may.error();
   if (budget != nullptr && !budget->take(bytes))
     return Error{ErrorKind::resource, fmt::format("no {} bytes of scratch left of {} (STRATA_SCRATCH), {} are in use",
                                                   bytes, budget->most_bytes(), budget->taken())};

@@ -100,9 +100,11 @@ std::string remark_on(const transport::Transport& transport) {
 
 json transport_facts(comm::Process& process, const std::vector<std::string>& folders) {
   json rows = json::array();
+  Error no_memory;
+  const bool shared = process.shared_memory(&no_memory) != nullptr;
+  rows.push_back(
+      transport_row("shm", shared, shared ? "between ranks that can map each other's memory" : no_memory.message));
   std::string why_not;
-  const bool shared = process.shared_memory(&why_not) != nullptr;
-  rows.push_back(transport_row("shm", shared, shared ? "between ranks that can map each other's memory" : why_not));
   for (const std::string& name : process.between_nodes_names()) {
     const transport::Transport* transport = process.between_nodes(name, &why_not);
     rows.push_back(transport_row(name, transport != nullptr, transport != nullptr ? remark_on(*transport) : why_not));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/ucx_loader.h"
 
+#include "base/address_space.h"
 #include "base/module.h"
 
 #include <array>
@@ -40,6 +41,9 @@ private:
 
 Result<std::unique_ptr<Transport>> open_ucx(const Options& options) {
   using Entry = Transport* (*)(const Options*, std::string*);
+  // UCX with less ends the process while it starts, or loses messages without a word when it runs out later.
+  constexpr std::uint64_t needs_bytes = std::uint64_t{128} << 20;
+  if (const Status may = may_map(needs_bytes, "UCX"); !may) return may.error();
   const SignalDispositions before;
   const auto symbol = open_module_symbol(options, "ucx", "strata_transport_v1");
   before.restore();

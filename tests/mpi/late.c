@@ -2,10 +2,19 @@
 // Rank 1 comes late to one call, and one more than strata serves from the first on.
 //
 //     late SECONDS [elements]
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
+
+/* The whole time, though a signal comes. */
+static void rest(int seconds) {
+  struct timespec left = {seconds, 0};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR)
+    ;
+}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -15,7 +24,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int *in = malloc((size_t)count * sizeof *in), *out = malloc((size_t)count * sizeof *out);
   for (int turn = 0; turn < 6; ++turn) {
-    if (turn == 4 && rank == 1) sleep((unsigned)seconds);
+    if (turn == 4 && rank == 1) rest(seconds);
     for (int i = 0; i < count; ++i)
       in[i] = rank + turn + i;
     MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

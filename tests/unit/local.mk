@@ -49,6 +49,7 @@ unit_tests_SOURCES += \
 if !SANITIZED_THREADS
 joinable_tests += \
   tests/unit/base_activity_test.cc \
+  tests/unit/base_address_space_test.cc \
   tests/unit/base_host_test.cc \
   tests/unit/base_module_test.cc \
   tests/unit/base_options_test.cc \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/segment.h"
 
+#include "base/address_space.h"
 #include "base/rounding.h"
 
 #include <fcntl.h>
@@ -44,7 +45,7 @@ Result<Address> address_from(const std::string& text) {
 
 /// A number may name any file in another pid namespace: look before mapping, and never map what is too short, or could
 /// become so (F_SEAL_SHRINK): to touch what is behind the end kills a process.
-Result<std::byte*> mapped_file(const Descriptor& file, const Address& address, const std::string& name) {
+Result<Mapping> mapped_file(const Descriptor& file, const Address& address, const std::string& name) {
   std::uint64_t nonce = 0;
   const bool ours = ::pread(file.number(), &nonce, sizeof nonce, 0) == sizeof nonce && nonce == address.nonce &&
                     ::lseek(file.number(), 0, SEEK_END) >= static_cast<off_t>(address.bytes) &&
@@ -54,15 +55,30 @@ Result<std::byte*> mapped_file(const Descriptor& file, const Address& address, c
                  fmt::format("cannot map {}: another file is there, so the process is on another machine or in another "
                              "container",
                              name)};
-  void* const mapped = ::mmap(nullptr, address.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-  if (mapped == MAP_FAILED) return Error{ErrorKind::unsupported, fmt::format("cannot map {}: {}", name, reason())};
-  return static_cast<std::byte*>(mapped);
+  return Mapping::of(file.number(), address.bytes, name);
+}
+
+/// A kernel or a sandbox may not let a process have such files at all; or there is no room.
+ErrorKind kind_of_refusal() {
+  return errno == ENOSYS || errno == EPERM || errno == EACCES ? ErrorKind::unsupported : ErrorKind::resource;
 }
 
 } // namespace
 
-View::~View() {
-  if (mapped_) ::munmap(base_, bytes_);
+Result<Mapping> Mapping::of(int file, std::size_t bytes, const std::string& name) {
+  if (const Status may = may_map(bytes, name); !may) return may.error();
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (mapped == MAP_FAILED)
+    return Error{errno == ENOMEM ? ErrorKind::resource : ErrorKind::unsupported,
+                 fmt::format("cannot map {} of {} bytes: {}", name, bytes, reason())};
+  Mapping mapping;
+  mapping.base_ = static_cast<std::byte*>(mapped);
+  mapping.bytes_ = bytes;
+  return mapping;
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) ::munmap(base_, bytes_);
 }
 
 // The process file system, because the id was found there: it may be another pid namespace's than this process'. A
@@ -105,9 +121,10 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
     std::size_t room = bytes + page_bytes;
     base = static_cast<std::byte*>(std::align(page_bytes, bytes, start, room));
     address.heap_base = reinterpret_cast<std::uint64_t>(base);
+    segment->view_ = std::make_unique<View>(base, bytes);
   } else {
     segment->descriptor_ = ::memfd_create("strata", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (segment->descriptor_ < 0) return Error{ErrorKind::resource, fmt::format("memfd_create: {}", reason())};
+    if (segment->descriptor_ < 0) return Error{kind_of_refusal(), fmt::format("memfd_create: {}", reason())};
     (void)::fchmod(segment->descriptor_, S_IRUSR | S_IWUSR); // it begins with all rights for all
     if (::ftruncate(segment->descriptor_, static_cast<off_t>(bytes)) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot reserve a segment of {} bytes: {}", bytes, reason())};
@@ -115,13 +132,12 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
       return Error{ErrorKind::resource, fmt::format("cannot seal a segment: {}", reason())};
     if (::fallocate(segment->descriptor_, 0, 0, page_bytes) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot allocate a segment's first page: {}", reason())};
-    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->descriptor_, 0);
-    if (mapped == MAP_FAILED)
-      return Error{ErrorKind::resource, fmt::format("cannot map a segment of {} bytes: {}", bytes, reason())};
-    base = static_cast<std::byte*>(mapped);
+    auto mapping = Mapping::of(segment->descriptor_, bytes, "a segment");
+    if (!mapping) return mapping.error();
+    base = mapping->base();
+    segment->view_ = std::make_unique<View>(std::move(*mapping));
     address.descriptor = segment->descriptor_;
   }
-  segment->view_ = std::make_unique<View>(base, bytes, backing == Backing::memfd);
   auto* header = new (base) SegmentHeader;
   header->nonce = address.nonce;
   header->version = layout_version;
@@ -184,14 +200,14 @@ Result<std::shared_ptr<View>> Segment::map(const std::string& text) {
   if (!address) return address.error();
   if (address->heap_base != 0) {
     if (address->pid != ::getpid()) return Error{ErrorKind::unsupported, "a segment on the heap of another process"};
-    return std::make_shared<View>(reinterpret_cast<std::byte*>(address->heap_base), address->bytes, false);
+    return std::make_shared<View>(reinterpret_cast<std::byte*>(address->heap_base), address->bytes);
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", address->pid, address->descriptor);
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!file) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
-  const auto mapped = mapped_file(file, *address, path);
-  if (!mapped) return mapped.error();
-  return std::make_shared<View>(*mapped, address->bytes, true, address->pid);
+  auto mapping = mapped_file(file, *address, path);
+  if (!mapping) return mapping.error();
+  return std::make_shared<View>(std::move(*mapping), address->pid);
 }
 
 Result<std::shared_ptr<View>> Segment::map_handed(const std::string& text, const Descriptor& file,
@@ -199,9 +215,9 @@ Result<std::shared_ptr<View>> Segment::map_handed(const std::string& text, const
   const auto address = address_from(text);
   if (!address) return address.error();
   if (!file) return Error{ErrorKind::unsupported, "the owner of a segment did not hand it over"};
-  const auto mapped = mapped_file(file, *address, "a segment that was handed over");
-  if (!mapped) return mapped.error();
-  return std::make_shared<View>(*mapped, address->bytes, true, 0, std::move(connection));
+  auto mapping = mapped_file(file, *address, "a segment that was handed over");
+  if (!mapping) return mapping.error();
+  return std::make_shared<View>(std::move(*mapping), 0, std::move(connection));
 }
 
 std::uint64_t Segment::nonce_of(const std::string& text) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace strata::transport::shm {
 
@@ -40,15 +41,38 @@ enum class Backing : std::uint8_t {
   heap,  ///< shared among threads of this process that play ranks (transport loop)
 };
 
+/// Pages of a file, unmapped in the end.
+class Mapping {
+public:
+  Mapping() = default;
+  /// Read and written, shared; ErrorKind::resource where there is no room for them.
+  static Result<Mapping> of(int file, std::size_t bytes, const std::string& name);
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping();
+
+  std::byte* base() const { return base_; }
+  std::size_t bytes() const { return bytes_; }
+
+private:
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 /// A peer's segment as mapped here; also this process' own.
 class View {
 public:
+  /// On the heap of this process, which keeps it.
+  View(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
   /// `owner`: its process id; 0: this process, or one that is known by its connection only.
-  View(std::byte* base, std::size_t bytes, bool mapped, std::int32_t owner = 0, Descriptor connection = {})
-      : base_(base), bytes_(bytes), mapped_(mapped), owner_(owner), connection_(std::move(connection)) {}
-  ~View();
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
+  explicit View(Mapping mapping, std::int32_t owner = 0, Descriptor connection = {})
+      : base_(mapping.base()), bytes_(mapping.bytes()), mapping_(std::move(mapping)), owner_(owner),
+        connection_(std::move(connection)) {}
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   /// `offset` + `bytes` must lie inside: sizes from a peer are checked by contains() first.
@@ -63,8 +87,8 @@ public:
 private:
   std::byte* base_;
   std::size_t bytes_;
-  bool mapped_; // to be unmapped in the end
-  std::int32_t owner_;
+  Mapping mapping_;
+  std::int32_t owner_ = 0;
   Descriptor connection_; // to the owner
 };
 

@@ -22,25 +22,34 @@ Result<std::shared_ptr<View>> ShmTransport::view_of(const std::string& address) 
   return view;
 }
 
-bool ShmTransport::maps(const std::string& address) { return !address.empty() && static_cast<bool>(view_of(address)); }
+Status ShmTransport::map(const std::string& address) {
+  if (address.empty()) return Error{ErrorKind::unsupported, "there is no segment"};
+  const auto view = view_of(address);
+  return view ? ok() : Status(view.error());
+}
 
 void ShmTransport::ask(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names) {
   for (std::size_t rank = 0; rank < names.size(); ++rank)
     if (!names[rank].empty()) handover.ask(names[rank], Segment::nonce_of(addresses[rank].address));
 }
 
-void ShmTransport::take(Handover& handover, std::span<const PeerAddress> addresses,
-                        std::span<const std::string> names) {
+Status ShmTransport::take(Handover& handover, std::span<const PeerAddress> addresses,
+                          std::span<const std::string> names) {
+  Status room = ok();
   const std::lock_guard lock(mutex_);
   for (std::size_t rank = 0; rank < names.size(); ++rank) {
     if (names[rank].empty()) continue;
     const std::string& address = addresses[rank].address;
     Handover::Taken taken = handover.take(Segment::nonce_of(address));
     const auto view = Segment::map_handed(address, taken.file, std::move(taken.connection));
-    if (!view) continue;
+    if (!view) {
+      if (view.error().kind == ErrorKind::resource) room = view.error();
+      continue;
+    }
     views_[address] = *view;
     handed_over_.push_back(*view);
   }
+  return room;
 }
 
 void ShmTransport::keep(std::unique_ptr<Handover> handover) {

@@ -38,14 +38,14 @@ public:
   const char* name() const override { return backing_ == Backing::heap ? "loop" : "shm"; }
   const std::string& address() const override { return segment_->address(); }
 
-  /// Whether the segment behind `address` can be mapped and proves to be the one announced. Remembers what it mapped.
-  bool maps(const std::string& address);
+  /// The segment behind `address` could be mapped and proves to be the one announced. Remembers what it mapped.
+  Status map(const std::string& address);
 
   /// Steps of a handover (handover.h) for the segments behind `addresses`, by rank: `names` are what the others offer,
-  /// empty where nothing is to be asked for. What is taken stays mapped.
+  /// empty where nothing is to be asked for. What is taken stays mapped; the error is that there was no room for one.
   void ask(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names);
   void answer(Handover& handover) { handover.answer(segment_->file(), Segment::nonce_of(address())); }
-  void take(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names);
+  Status take(Handover& handover, std::span<const PeerAddress> addresses, std::span<const std::string> names);
   /// Ends the offer, and keeps the connections to those that asked.
   void keep(std::unique_ptr<Handover> handover);
 
