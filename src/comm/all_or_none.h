@@ -30,6 +30,7 @@ public:
     if (running_ && !vote(true)) return Error(trouble_);
     return exchanges_->all_gather(mine, all, bytes);
   }
+  void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
   engine::IdleHook idle_hook() const override { return exchanges_->idle_hook(); }
   bool takes_any_thread() const override { return exchanges_->takes_any_thread(); }
   bool has_native() const override { return exchanges_->has_native(); }
@@ -52,6 +53,20 @@ public:
     running_ = false;
     if (all_ran) return ok();
     return std::move(trouble_);
+  }
+
+  /// Runs `own` on this rank, then waits for all as wait_for_all() does; what `own` throws for want of memory is thrown
+  /// when all are there. Nothing else may throw between it and the exchange before. Collective.
+  template <typename Own>
+  void run_and_wait(const Own& own, engine::IdleHook meanwhile) {
+    bool enough = true;
+    try {
+      own();
+    } catch (const std::bad_alloc&) {
+      enough = false;
+    }
+    wait_for_all(meanwhile);
+    if (!enough) throw std::bad_alloc();
   }
 
 private:

@@ -23,6 +23,9 @@ public:
   virtual std::string name() const { return {}; }
   /// Every rank gives `bytes` and gets those of all, in rank order. Collective.
   virtual Status all_gather(const void* mine, void* all, std::size_t bytes) = 0;
+  /// Waits for all ranks, and calls `meanwhile` until they are there: a peer that is on its way here may need what it
+  /// does. Collective; takes no memory. A bootstrap that cannot do that returns at once.
+  virtual void wait_for_all(engine::IdleHook meanwhile) { (void)meanwhile; }
   /// To be called while waiting.
   virtual engine::IdleHook idle_hook() const { return {}; }
   /// Whether all_gather() and the idle hook may be called from a thread of strata's own.

@@ -148,6 +148,7 @@ private:
     std::vector<Way> retired; ///< that are not tried again; for their counts
     std::unique_ptr<Review> review;
     std::uint32_t reviewed = 0; ///< how often a review had all ways tried anew
+    bool has_settled = false;   ///< a trial has ended
   };
   struct MadePlan {
     std::string name;       ///< of the candidate; equal ones over the same levels share a plan
@@ -198,7 +199,8 @@ private:
   std::size_t number_of(const std::vector<topo::Level>& levels);
   Result<const MadePlan*> make_plan(const tune::Candidate& candidate);
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
-  Status reach_peers(engine::Plan& plan);
+  Status reach_peers(engine::Plan& plan, Status connected);
+  Status hear_of_peers(engine::Plan& plan);
   bool all_agree(bool mine);
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
   void leave_all_to_native();
@@ -214,6 +216,9 @@ private:
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
   void settle_trial(Decision& decision, std::size_t bytes);
+  bool is_far_from_predicted(const Probation& trial) const;
+  void widen_trial(Decision& decision, std::size_t bytes);
+  std::size_t most_ways(std::size_t bytes) const;
   void log_trial(const Probation& probation, std::size_t bytes);
   void log_open_trials() const;
 

@@ -120,9 +120,19 @@ Result<std::unique_ptr<engine::Plan>> Context::prepare_plan(const tune::Candidat
   return engine::Plan::prepare(schedule.program(rank_), shape, {all_links_, route_}, process_.kernels().copy);
 }
 
+/// Collective, after connect(). Who cannot is not waited for; and who has heard of its peers goes on answering them
+/// until all have.
+Status Context::reach_peers(engine::Plan& plan, Status connected) {
+  if (!all_agree(static_cast<bool>(connected)))
+    return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected;
+  const auto keep_connecting = [](void* one) { (void)static_cast<engine::Plan*>(one)->connected(); };
+  bootstrap_->run_and_wait([&] { connected = hear_of_peers(plan); }, {keep_connecting, &plan});
+  return connected;
+}
+
 // A peer may have an address and still not be reachable (a firewall, another network): better to know before the first
 // message than to hang in it.
-Status Context::reach_peers(engine::Plan& plan) {
+Status Context::hear_of_peers(engine::Plan& plan) {
   constexpr auto patience = std::chrono::seconds(10);
   const auto end = std::chrono::steady_clock::now() + patience;
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
@@ -174,10 +184,7 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   }
   Status connected = plan ? ok() : plan.error();
   if (prepared) connected = (*plan)->connect(announced);
-  // Who is not there is not waited for.
-  if (prepared && nodes() > 1 && !all_agree(static_cast<bool>(connected)) && connected)
-    connected = Error{ErrorKind::resource, "another rank could not reach its peers"};
-  if (prepared && connected) connected = reach_peers(**plan);
+  if (prepared && nodes() > 1) connected = reach_peers(**plan, std::move(connected));
   on_devices &= prepared;
   if (on_devices)
     if (const Status shared = share_slots(**plan, slots); !shared) return shared.error();

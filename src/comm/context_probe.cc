@@ -37,7 +37,10 @@ public:
     for (const bool ascending : {true, false}) {
       const auto side = (self < peer) == ascending ? LinkFlow::Side::sender : LinkFlow::Side::receiver;
       auto flow = LinkFlow::prepare(links, ranks, peer, side, first_plan + (ascending ? 0 : 1), message_bytes);
-      if (!flow) return;
+      if (!flow) {
+        trouble_ = flow.error().message;
+        return;
+      }
       flows_.push_back(std::move(*flow));
       outgoing_ = side == LinkFlow::Side::sender ? flows_.size() - 1 : outgoing_;
     }
@@ -46,12 +49,20 @@ public:
   bool prepare(double patience, engine::Waiter waiter) {
     const Clock::time_point start = Clock::now();
     for (LinkFlow& flow : flows_)
-      while (!flow.connected()) {
-        if (flow.failure() != nullptr || seconds_since(start) > patience) return false;
-        waiter.step(true);
-      }
+      while (!flow.connected())
+        if (has_trouble(flow, start, patience))
+          return false;
+        else
+          waiter.step(true);
     return flows_.size() == 2;
   }
+  /// While the peer is not as far: it may need answers.
+  void keep_connecting() {
+    for (LinkFlow& flow : flows_)
+      (void)flow.connected();
+  }
+  /// Why it could not be prepared, or did not end.
+  const std::string& trouble() const { return trouble_; }
 
   tune::Probe::Observation run(double seconds, double patience, engine::Waiter waiter, bool crowded) {
     const Clock::time_point start = Clock::now();
@@ -64,7 +75,7 @@ public:
       for (LinkFlow& flow : flows_) {
         moved |= flow.advance();
         over &= flow.finished();
-        if (flow.failure() != nullptr || seconds_since(start) > patience) seen.failed = 1;
+        if (has_trouble(flow, start, patience)) seen.failed = 1;
       }
       if (moved)
         waiter.reset();
@@ -77,8 +88,18 @@ public:
   }
 
 private:
+  bool has_trouble(const LinkFlow& flow, Clock::time_point start, double patience) {
+    const bool is_late = seconds_since(start) > patience;
+    if (const char* why = flow.failure(); why != nullptr)
+      trouble_ = why;
+    else if (is_late)
+      trouble_ = fmt::format("no answer within {} s", patience);
+    return is_late || flow.failure() != nullptr;
+  }
+
   std::vector<LinkFlow> flows_;
   std::size_t outgoing_ = 0;
+  std::string trouble_;
 };
 
 } // namespace
@@ -129,7 +150,15 @@ bool Context::probe_links() {
                                           message);
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   // All begin at once, or none.
-  const bool prepared = all_agree(exchange == nullptr || exchange->prepare(seconds_to_connect, waiter));
+  bool prepared = all_agree(true);
+  if (prepared) {
+    const auto connect = [&] { prepared = exchange == nullptr || exchange->prepare(seconds_to_connect, waiter); };
+    const auto keep_connecting = [](void* one) {
+      if (one != nullptr) static_cast<Exchange*>(one)->keep_connecting();
+    };
+    bootstrap_->run_and_wait(connect, {keep_connecting, exchange.get()});
+    prepared = all_agree(prepared);
+  }
   const Clock::time_point start = Clock::now(); // waiting for ranks that come late is no price of the probe
   tune::Probe::Observation mine;
   if (prepared && exchange)
@@ -138,6 +167,9 @@ bool Context::probe_links() {
     for (; seconds_since(start) < probe_->sending_seconds(); waiter.step(true)) {
     }
   if (!prepared) mine.failed = 1;
+  if (exchange && !exchange->trouble().empty() && options_.log_choice)
+    log_line(fmt::format("rank {} cannot measure the link to rank {}: {}", rank_,
+                         first[static_cast<std::size_t>(partner)], exchange->trouble()));
   mine.elapsed = seconds_since(start);
   auto all = gather(*bootstrap_, mine);
   std::vector<tune::Probe::Observation> by_node(first.size());
@@ -317,6 +349,7 @@ void Context::retire(Decision& decision) {
     keep(std::move(way));
   decision.others.clear();
   decision.review.reset();
+  decision.has_settled = false;
   if (!decision.trial) return;
   for (Way& way : decision.trial->ways)
     keep(std::move(way));

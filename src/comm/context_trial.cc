@@ -52,6 +52,17 @@ std::vector<tune::Candidate> unlike_first(const std::vector<tune::Candidate>& ca
   return first;
 }
 
+/// Where calls take this many times what was predicted for the best way, the model lacks what makes them long.
+constexpr double far_from_predicted = 2;
+
+/// What goes between the nodes, and in which shape: what the model lacks there (messages that meet in a queue that
+/// drops them) strikes the ways of one such family alike.
+using Family = std::pair<const coll::Algorithm*, hier::Shape>;
+Family family_of(const tune::Candidate& candidate) {
+  const hier::LevelPlan& outermost = candidate.composition.levels.back();
+  return {outermost.algorithm, outermost.shape};
+}
+
 const char* text_of(kernel::Stores stores) {
   const bool published = stores.publish == kernel::Store::streaming;
   if (stores.result == kernel::Store::streaming)
@@ -98,7 +109,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   const bool one_node = situation_.job.nodes == 1;
   const bool adapts = options_.tune == Tune::online || options_.tune == Tune::file;
   const bool trial = adapts && options_.algorithm.empty() && ranks_ > 1;
-  const std::size_t most = !trial ? 1 : one_node ? 2 : bytes < few_ways_from ? 6 : 4;
+  const std::size_t most = trial ? most_ways(bytes) : 1;
   const std::vector<tune::Candidate> order = order_to_try(choice, trial);
   double best = choice.chosen.seconds; // by prediction
   for (const tune::Candidate& candidate : order)
@@ -167,12 +178,64 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   if (!trial.trial.settle(all)) return;
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
+  const bool is_first = !std::exchange(decision.has_settled, true);
+  const bool goes_on = is_first && is_far_from_predicted(trial);
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     trial.ways[way].seconds = trial.trial.agreed_times()[way];
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
   decision.trial.reset();
-  begin_review(decision);
+  if (goes_on)
+    widen_trial(decision, bytes);
+  else
+    begin_review(decision);
+}
+
+/// Between nodes; the ways of a first trial still have the seconds that were predicted.
+bool Context::is_far_from_predicted(const Probation& trial) const {
+  if (situation_.job.nodes < 2) return false;
+  const std::vector<double>& seconds = trial.trial.agreed_times();
+  std::size_t best = trial.ways.size();
+  for (std::size_t way = 0; way < trial.ways.size(); ++way)
+    if (trial.ways[way].path == Path::plan && (best == trial.ways.size() || seconds[way] < seconds[best])) best = way;
+  return best < trial.ways.size() && seconds[best] > far_from_predicted * trial.ways[best].seconds;
+}
+
+/// The winner against the best, by prediction, of each family that was not tried. Without any, the winner stays.
+void Context::widen_trial(Decision& decision, std::size_t bytes) {
+  const auto was_tried = [&](const std::string& name) {
+    return decision.way.name == name || std::any_of(decision.others.begin(), decision.others.end(),
+                                                    [&](const Way& other) { return other.name == name; });
+  };
+  const tune::Choice choice = choice_for(bytes);
+  std::set<Family> tried;
+  std::vector<tune::Candidate> schedules;
+  for (const tune::Candidate& candidate : order_to_try(choice, true)) {
+    if (candidate.kind != tune::Candidate::Kind::schedule) continue;
+    schedules.push_back(candidate);
+    if (was_tried(candidate.name())) tried.insert(family_of(candidate));
+  }
+  std::stable_sort(schedules.begin(), schedules.end(),
+                   [](const auto& one, const auto& other) { return one.seconds < other.seconds; });
+  const std::size_t most = most_ways(bytes);
+  std::vector<Way> ways;
+  for (const tune::Candidate& candidate : schedules) {
+    if (ways.size() == most) break;
+    if (!tried.insert(family_of(candidate)).second) continue;
+    if (auto way = prepare_way(candidate)) ways.push_back(std::move(*way));
+  }
+  if (ways.empty()) return begin_review(decision);
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: far from what was predicted; {} more ways are tried", ranks_,
+                         situation_.job.nodes, bytes, ways.size()));
+  ways.push_back(std::exchange(decision.way, Way{}));
+  const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
+  decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});
+}
+
+/// Of strata's own in one trial.
+std::size_t Context::most_ways(std::size_t bytes) const {
+  return situation_.job.nodes == 1 ? 2 : bytes < few_ways_from ? 6 : 4;
 }
 
 /// A program may end, or free a communicator, before it has made the calls that a trial takes.

@@ -3,6 +3,8 @@
 
 #include "mpi/state.h"
 
+#include <sched.h>
+
 #include <limits>
 
 namespace strata::mpi {
@@ -40,6 +42,15 @@ Status CommunicatorBootstrap::all_gather(const void* mine, void* all, std::size_
   const int count = static_cast<int>(bytes);
   if (PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_) == MPI_SUCCESS) return ok();
   return Error{ErrorKind::peer, "the MPI library's all-gather failed while a context was made"};
+}
+
+void CommunicatorBootstrap::wait_for_all(engine::IdleHook meanwhile) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Ibarrier(communicator_, &request) != MPI_SUCCESS) return; // the exchange after it tells what is wrong
+  for (int all_here = 0; PMPI_Test(&request, &all_here, MPI_STATUS_IGNORE) == MPI_SUCCESS && all_here == 0;) {
+    if (meanwhile.function != nullptr) meanwhile.function(meanwhile.state);
+    ::sched_yield();
+  }
 }
 
 std::string CommunicatorBootstrap::native_name() const {

@@ -20,6 +20,7 @@ public:
   std::int32_t ranks() const override { return ranks_; }
   std::string name() const override;
   Status all_gather(const void* mine, void* all, std::size_t bytes) override;
+  void wait_for_all(engine::IdleHook meanwhile) override;
   engine::IdleHook idle_hook() const override;
   bool has_native() const override { return true; }
   std::string native_name() const override;

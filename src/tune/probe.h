@@ -64,8 +64,9 @@ public:
   std::vector<std::int32_t> partners() const;
   /// Seconds that its pairs send.
   double sending_seconds() const { return sending_seconds_; }
-  /// Seconds within which a round is over, if nothing is broken.
-  double patience() const { return 2 + 20 * sending_seconds_; }
+  /// Seconds within which a round is over, if nothing is broken. TCP sends a message that was lost four times again
+  /// after 6 s.
+  double patience() const { return 10 + 20 * sending_seconds_; }
 
   /// Ends a round of links with what its nodes saw, equal on all ranks.
   void settle(std::span<const Observation> by_node);

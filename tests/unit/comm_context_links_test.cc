@@ -28,9 +28,19 @@ public:
   }
   void call() { EXPECT_EQ(fault_of(context_, {elements}), ""); }
   void call_until_decided() {
-    for (int calls = 0; calls == 0 || (context_.on_trial(bytes) && calls < 1000); ++calls)
+    call();
+    predict(1); // one trial, however long calls take here
+    call_while_on_trial();
+  }
+  void call_while_on_trial() {
+    for (int calls = 0; context_.on_trial(bytes) && calls < 3000; ++calls)
       call();
     EXPECT_FALSE(context_.on_trial(bytes));
+  }
+  /// As if a call of each way on trial had been predicted to take so long.
+  void predict(double seconds) {
+    for (Context::Way& way : decision().trial->ways)
+      way.seconds = seconds;
   }
   /// After that the next call begins a look, and sees another time.
   void change_time() {
@@ -38,6 +48,15 @@ public:
     decision().review->calls_before = 0;
   }
   void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
+
+  std::size_t ways_on_trial() { return decision().trial->ways.size(); }
+  /// By name, in the order in which they lost; the winner first.
+  std::vector<std::string> ways_tried() {
+    std::vector<std::string> names{decision().way.name};
+    for (const Context::Way& way : decision().others)
+      names.push_back(way.name);
+    return names;
+  }
 
   bool will_measure() const { return context_.probe_ != nullptr; }
   std::size_t plans() const { return context_.plans_.size(); }
@@ -122,6 +141,33 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
       links.call();
     }
     EXPECT_TRUE(context.on_trial(ContextOfLinks::bytes));
+  });
+}
+
+TEST(ContextOfNodes, TriesOtherAlgorithmsWhenCallsTakeMuchLongerThanPredicted) {
+  on_nodes([](ContextOfLinks& links, Context&) {
+    links.call();
+    const std::size_t at_first = links.ways_on_trial();
+    links.predict(1e-12);
+    links.call_while_on_trial();
+    const auto names = links.ways_tried();
+    const auto first = names.begin() + 1, second = first + static_cast<std::ptrdiff_t>(at_first) - 1;
+    EXPECT_GT(names.size(), at_first);
+    EXPECT_LE(names.size(), 2 * at_first);
+    const auto algorithm_of = [](const std::string& name) { return name.substr(0, name.find(" slice")); };
+    for (auto later = second; later != names.end(); ++later)
+      for (auto earlier = first; earlier != later; ++earlier)
+        EXPECT_NE(algorithm_of(*later), algorithm_of(*earlier));
+  });
+}
+
+TEST(ContextOfNodes, TriesNoMoreWaysWhenCallsTakeWhatWasPredicted) {
+  on_nodes([](ContextOfLinks& links, Context&) {
+    links.call();
+    const std::size_t at_first = links.ways_on_trial();
+    links.predict(1);
+    links.call_while_on_trial();
+    EXPECT_EQ(links.ways_tried().size(), at_first);
   });
 }
 
