@@ -16,7 +16,7 @@ needs_mpi
 
 preload=$STRATA_BUILD/lib/libstrata-mpi.so
 [ -z "$STRATA_SANITIZE_FLAGS" ] || skip_all "an instrumented preload needs the sanitizers' libraries in the program"
-seconds=60
+seconds=180
 # What runs is to be known beforehand, so that it can be counted; the tests of trials say otherwise.
 export STRATA_TUNE=model
 
