@@ -27,7 +27,7 @@ public:
   std::int32_t ranks() const override { return exchanges_->ranks(); }
   std::string name() const override { return exchanges_->name(); }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
-    if (running_ && !vote(true)) return Error(trouble_);
+    if (running_ && !vote(has_memory_)) return Error(trouble_);
     return exchanges_->all_gather(mine, all, bytes);
   }
   void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
@@ -41,32 +41,28 @@ public:
   /// steps have changed so far is then not the same on all of them. Collective; nothing is thrown. One at a time.
   template <typename Steps>
   Status run(const Steps& steps) noexcept {
-    running_ = true;
-    together_ = true;
-    bool enough = true;
+    running_ = together_ = has_memory_ = true;
     try {
       steps();
     } catch (const std::bad_alloc&) {
-      enough = false;
+      has_memory_ = false;
     }
-    const bool all_ran = vote(enough);
+    const bool all_ran = vote(has_memory_);
     running_ = false;
     if (all_ran) return ok();
     return std::move(trouble_);
   }
 
-  /// Runs `own` on this rank, then waits for all as wait_for_all() does; what `own` throws for want of memory is thrown
-  /// when all are there. Nothing else may throw between it and the exchange before. Collective.
+  /// Within steps: runs `own` on this rank, then waits for all as wait_for_all() does. If `own` lacks memory, that is
+  /// what the next exchange tells. Nothing else may take memory between it and the exchange before. Collective.
   template <typename Own>
   void run_and_wait(const Own& own, engine::IdleHook meanwhile) {
-    bool enough = true;
     try {
       own();
     } catch (const std::bad_alloc&) {
-      enough = false;
+      has_memory_ = false;
     }
     wait_for_all(meanwhile);
-    if (!enough) throw std::bad_alloc();
   }
 
 private:
@@ -76,7 +72,7 @@ private:
 
   std::unique_ptr<Bootstrap> exchanges_;
   std::vector<std::uint8_t> votes_; ///< by rank; made before memory can be short
-  bool running_ = false, together_ = true;
+  bool running_ = false, together_ = true, has_memory_ = true;
   Error trouble_; ///< unless together
 };
 

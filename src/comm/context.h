@@ -207,8 +207,8 @@ private:
 
   // context_trial.cc
   tune::Noise noise() const {
-    const bool roomy = situation_.job.nodes == 1 && crowding_ == engine::Crowding::roomy;
-    return roomy ? tune::Noise::little : tune::Noise::much;
+    if (situation_.job.nodes > 1) return tune::Noise::network;
+    return crowding_ == engine::Crowding::roomy ? tune::Noise::little : tune::Noise::shared_cores;
   }
   std::vector<Way> ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
   std::vector<tune::Candidate> order_to_try(const tune::Choice& choice, bool trial) const;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -179,21 +180,20 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
   const bool is_first = !std::exchange(decision.has_settled, true);
-  const bool goes_on = is_first && is_far_from_predicted(trial);
+  const bool goes_on = is_first && (bytes < few_ways_from || is_far_from_predicted(trial));
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     trial.ways[way].seconds = trial.trial.agreed_times()[way];
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
   decision.trial.reset();
-  if (goes_on)
+  if (goes_on && situation_.job.nodes > 1)
     widen_trial(decision, bytes);
   else
     begin_review(decision);
 }
 
-/// Between nodes; the ways of a first trial still have the seconds that were predicted.
+/// The ways of a first trial still have the seconds that were predicted.
 bool Context::is_far_from_predicted(const Probation& trial) const {
-  if (situation_.job.nodes < 2) return false;
   const std::vector<double>& seconds = trial.trial.agreed_times();
   std::size_t best = trial.ways.size();
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
@@ -201,33 +201,39 @@ bool Context::is_far_from_predicted(const Probation& trial) const {
   return best < trial.ways.size() && seconds[best] > far_from_predicted * trial.ways[best].seconds;
 }
 
-/// The winner against the best, by prediction, of each family that was not tried. Without any, the winner stays.
+/// The winner against the best, by prediction, of each family that was not tried, of the kind of the fastest schedule.
+/// Without any, the winner stays.
 void Context::widen_trial(Decision& decision, std::size_t bytes) {
-  const auto was_tried = [&](const std::string& name) {
-    return decision.way.name == name || std::any_of(decision.others.begin(), decision.others.end(),
-                                                    [&](const Way& other) { return other.name == name; });
-  };
-  const tune::Choice choice = choice_for(bytes);
-  std::set<Family> tried;
-  std::vector<tune::Candidate> schedules;
-  for (const tune::Candidate& candidate : order_to_try(choice, true)) {
+  std::map<std::string, double> measured;
+  measured.emplace(decision.way.name, decision.way.seconds);
+  for (const Way& other : decision.others)
+    measured.emplace(other.name, other.seconds);
+  std::vector<tune::Candidate> schedules; // the tried ones first, the fastest before others; then by prediction
+  for (tune::Candidate& candidate : order_to_try(choice_for(bytes), true)) {
     if (candidate.kind != tune::Candidate::Kind::schedule) continue;
-    schedules.push_back(candidate);
-    if (was_tried(candidate.name())) tried.insert(family_of(candidate));
+    if (const auto known = measured.find(candidate.name()); known != measured.end()) candidate.seconds = known->second;
+    schedules.push_back(std::move(candidate));
   }
-  std::stable_sort(schedules.begin(), schedules.end(),
-                   [](const auto& one, const auto& other) { return one.seconds < other.seconds; });
+  const auto untried = std::stable_partition(
+      schedules.begin(), schedules.end(), [&](const auto& candidate) { return measured.count(candidate.name()) != 0; });
+  const auto faster = [](const auto& one, const auto& other) { return one.seconds < other.seconds; };
+  std::stable_sort(schedules.begin(), untried, faster);
+  std::stable_sort(untried, schedules.end(), faster);
+  if (schedules.begin() == untried) return begin_review(decision);
+  std::set<Family> tried;
+  const std::size_t kind = kind_of(schedules.front());
+  for (auto candidate = schedules.begin(); candidate != untried; ++candidate)
+    if (kind_of(*candidate) == kind) tried.insert(family_of(*candidate));
   const std::size_t most = most_ways(bytes);
   std::vector<Way> ways;
-  for (const tune::Candidate& candidate : schedules) {
-    if (ways.size() == most) break;
-    if (!tried.insert(family_of(candidate)).second) continue;
-    if (auto way = prepare_way(candidate)) ways.push_back(std::move(*way));
+  for (auto candidate = untried; candidate != schedules.end() && ways.size() < most; ++candidate) {
+    if (kind_of(*candidate) != kind || !tried.insert(family_of(*candidate)).second) continue;
+    if (auto way = prepare_way(*candidate)) ways.push_back(std::move(*way));
   }
   if (ways.empty()) return begin_review(decision);
   if (options_.log_choice && rank_ == 0)
-    log_line(fmt::format("{} ranks on {} nodes, {} bytes: far from what was predicted; {} more ways are tried", ranks_,
-                         situation_.job.nodes, bytes, ways.size()));
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} more ways are tried", ranks_, situation_.job.nodes, bytes,
+                         ways.size()));
   ways.push_back(std::exchange(decision.way, Way{}));
   const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
   decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});

@@ -205,12 +205,12 @@ std::string Bench::what_runs(const Kind& kind) const {
 /// The first calls of a size try one way after the other; what stays is to be measured. Rank 0's clock ends it for all:
 /// a library whose ranks wait for each other's core needs a slice of the scheduler per call.
 void Bench::finish_trial(const Kind& strata, std::uint64_t bytes) const {
-  constexpr int patience = 200;
+  const double patience = 10 * flags_.seconds;
   // Some calls at a stretch, or the question between them would leave them cold caches.
   const int stretch = bytes < std::size_t{1} << 20 ? 32 : 4;
   const double begin = clock_seconds();
-  for (int i = 0; i < patience && choice_facts(strata_, strata.communicator, bytes).value("on_trial", false); ++i) {
-    int in_time = clock_seconds() - begin < flags_.seconds ? 1 : 0;
+  while (choice_facts(strata_, strata.communicator, bytes).value("on_trial", false)) {
+    int in_time = clock_seconds() - begin < patience ? 1 : 0;
     MPI_Bcast(&in_time, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (in_time == 0) return;
     for (int j = 0; j < stretch; ++j)

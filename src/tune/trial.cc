@@ -16,12 +16,19 @@ constexpr double far_behind_at_first = 4, far_behind = 1.25;
 /// With more ranks than cores, runs that are shorter than a few of the scheduler's slices measure who had the core.
 constexpr double run_seconds = 8e-3;
 constexpr double most_calls_of_a_run = 96;
+/// Ways that are all within this of the best after some rounds are not worth more of them.
+constexpr double alike = 1.02;
+constexpr std::uint32_t rounds_before_alike = 4;
+/// Ways that are within this of the best after the last round have a final.
+constexpr double close = 1.4;
+constexpr double final_run_seconds = 50e-3, most_calls_of_a_final_run = 384;
+constexpr std::uint32_t rounds_of_a_final = 3;
 
 } // namespace
 
 Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise)
     : noise_(noise), dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), rounds_of_way_(ways) {
-  const bool much = noise == Noise::much;
+  const bool much = noise != Noise::little;
   if (bytes < std::size_t{64} << 10)
     calls_of_a_run_ = 24, uncounted_ = 8, rounds_ = much ? 7 : 3;
   else if (bytes < std::size_t{1} << 20)
@@ -67,7 +74,8 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   const double calls =
       noise_ == Noise::little ? 0 : std::min(run_seconds / std::max(agreed_[best], 1e-9), most_calls_of_a_run);
   calls_of_a_run_ = std::max(calls_of_a_run_, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
-  const bool last = --rounds_ == 0;
+  bool last = --rounds_ == 0 || are_alike(best);
+  if (last && begin_final(best)) last = false;
   const double limit = agreed_[best] * (std::exchange(first_, false) ? far_behind_at_first : far_behind);
   std::size_t left = 0;
   for (std::size_t way = 0; way < ways; ++way) {
@@ -80,6 +88,32 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   while (dropped_[way_])
     ++way_;
   return false;
+}
+
+/// Of those that are left.
+bool Trial::are_alike(std::size_t best) const {
+  if (noise_ == Noise::little || rounds_of_way_[best].size() < rounds_before_alike) return false;
+  for (std::size_t way = 0; way < dropped_.size(); ++way)
+    if (!dropped_[way] && agreed_[way] > alike * agreed_[best]) return false;
+  return true;
+}
+
+/// False where there was one, or need not be one.
+bool Trial::begin_final(std::size_t best) {
+  if (noise_ != Noise::network || are_alike(best) || std::exchange(final_, true)) return false;
+  std::size_t left = 0;
+  for (std::size_t way = 0; way < dropped_.size(); ++way) {
+    if (agreed_[way] > close * agreed_[best]) dropped_[way] = true;
+    if (!dropped_[way]) ++left;
+  }
+  if (left < 2) return false;
+  for (std::size_t way = 0; way < dropped_.size(); ++way)
+    if (!dropped_[way]) rounds_of_way_[way].clear();
+  const double calls = std::min(final_run_seconds / std::max(agreed_[best], 1e-9), most_calls_of_a_final_run);
+  calls_of_a_run_ = std::max(calls_of_a_run_, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
+  uncounted_ = std::max(uncounted_, calls_of_a_run_ / 4);
+  rounds_ = rounds_of_a_final;
+  return true;
 }
 
 } // namespace strata::tune

@@ -11,8 +11,10 @@
 // ranks: the rank that came last waited least, so that a program whose ranks arrive unevenly does not hide what the way
 // itself costs. That after the rounds, because within one of them some rank always began late and ended early.
 //
-// Ways whose best round is far behind are dropped; after the last round, all but one. Every rank computes the same from
-// the same numbers.
+// Ways whose best round is far behind are dropped. What a way finds (queues, windows, caches) others may have left
+// longer ago than a run: so over a network those that are close after the last round have a final of some rounds
+// more, in longer runs, and only that counts between them. After the final, or once those that are left take the same
+// time, all but one are dropped. Every rank computes the same from the same numbers.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +24,17 @@
 
 namespace strata::tune {
 
-/// How much the times of calls vary by themselves: little where every rank has a core of its own and the others are
-/// beside it, much where ranks share cores or a network lies between.
-enum class Noise : bool { little, much };
+/// How much the times of calls vary by themselves.
+enum class Noise : std::uint8_t {
+  little,       ///< every rank has a core of its own, and the others are beside it
+  shared_cores, ///< who has the core decides
+  network       ///< lies between, with queues and windows that what ran before has filled
+};
 
 class Trial {
 public:
   /// Of at least one way, for calls of about `bytes`: the longer a call, the fewer are tried; the more noise, the more.
-  Trial(std::size_t ways, std::size_t bytes, Noise noise = Noise::much);
+  Trial(std::size_t ways, std::size_t bytes, Noise noise = Noise::network);
 
   /// The way for the next call.
   std::size_t way() const { return way_; }
@@ -45,10 +50,13 @@ public:
 
 private:
   bool next_way();
+  bool are_alike(std::size_t best) const;
+  bool begin_final(std::size_t best);
 
   Noise noise_;
   std::uint32_t calls_of_a_run_, uncounted_, rounds_;
-  bool first_ = true; ///< round
+  bool first_ = true;  ///< round
+  bool final_ = false; ///< the rounds of those that are close
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
   double sum_ = 0; ///< of the counted calls of the current run
