@@ -173,10 +173,11 @@ private:
   // context_neighbours.cc: likewise
   class MappedPairs;
   Status find_neighbours();
-  Result<MappedPairs> map_neighbours(transport::shm::ShmTransport* memory, bool had_room);
+  Result<MappedPairs> map_neighbours(transport::shm::ShmTransport* memory, std::string& shortage);
   std::vector<std::vector<std::size_t>> socket_spaces() const;
   Status ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs,
-                          const std::vector<std::vector<std::size_t>>& spaces, bool& had_room);
+                          const std::vector<std::vector<std::size_t>>& spaces, std::string& shortage);
+  Status check_room(const MappedPairs& pairs, const std::string& shortage) const;
   void form_nodes(const MappedPairs& pairs);
   Status link_neighbours(transport::shm::ShmTransport* memory, const std::vector<bool>& here);
 

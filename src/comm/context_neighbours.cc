@@ -2,6 +2,8 @@
 // Which ranks share memory with which, found by trying.
 #include "comm/context.h"
 
+#include "base/log.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,19 +33,18 @@ private:
   std::vector<std::uint8_t> row_, table_; ///< a bit for each rank; all rows
 };
 
-// Without room the answer would be messages among processes that share memory: a program so short of it is better off
-// with what its MPI library has in place already.
-Result<Context::MappedPairs> Context::map_neighbours(transport::shm::ShmTransport* memory, bool had_room) {
+/// `shortage`: why this rank has no room for a segment that it may map; empty: it has.
+Result<Context::MappedPairs> Context::map_neighbours(transport::shm::ShmTransport* memory, std::string& shortage) {
   const auto count = static_cast<std::size_t>(ranks_), self = static_cast<std::size_t>(rank_);
   MappedPairs pairs(count);
   for (std::size_t rank = 0; rank < count && memory != nullptr; ++rank) {
     const Status mapped = rank == self ? ok() : memory->map(addresses_[rank].address);
     if (mapped)
       pairs.add(rank);
-    else
-      had_room &= mapped.error().kind != ErrorKind::resource;
+    else if (mapped.error().kind == ErrorKind::resource)
+      shortage = mapped.error().message;
   }
-  if (!had_room) pairs.add_shortage();
+  if (!shortage.empty()) pairs.add_shortage();
   if (Status shared = pairs.share(*bootstrap_); !shared) return shared.error();
   return pairs;
 }
@@ -63,14 +64,14 @@ std::vector<std::vector<std::size_t>> Context::socket_spaces() const {
 /// how many files of a user are on their way at once (unix(7), ETOOMANYREFS). What fails costs only that these ranks
 /// exchange messages.
 Status Context::ask_for_segments(transport::shm::ShmTransport* memory, const MappedPairs& pairs,
-                                 const std::vector<std::vector<std::size_t>>& spaces, bool& had_room) {
+                                 const std::vector<std::vector<std::size_t>>& spaces, std::string& shortage) {
   constexpr std::size_t most_files = 256;
   const auto self = static_cast<std::size_t>(rank_);
   std::size_t largest = 0;
   const std::vector<std::size_t>* mine = nullptr;
   for (const auto& members : spaces) {
     largest = std::max(largest, members.size());
-    if (std::find(members.begin(), members.end(), self) != members.end()) mine = &members;
+    if (memory != nullptr && std::find(members.begin(), members.end(), self) != members.end()) mine = &members;
   }
   auto handover = std::make_unique<transport::shm::Handover>();
   const auto names = gather_text(*bootstrap_, mine != nullptr ? handover->offer() : std::string());
@@ -89,7 +90,8 @@ Status Context::ask_for_segments(transport::shm::ShmTransport* memory, const Map
     if (!all_agree(true)) break;
     if (mine != nullptr) memory->answer(*handover);
     if (!all_agree(true)) break;
-    if (mine != nullptr) had_room &= static_cast<bool>(memory->take(*handover, addresses_, asked));
+    if (mine == nullptr) continue;
+    if (const Status taken = memory->take(*handover, addresses_, asked); !taken) shortage = taken.error().message;
   }
   if (mine != nullptr) memory->keep(std::move(handover));
   return ok();
@@ -110,13 +112,24 @@ void Context::form_nodes(const MappedPairs& pairs) {
   }
 }
 
+/// Where a rank has no room, it would exchange messages with ranks that are beside it: a program so short of memory is
+/// better off with what its MPI library has in place already. The same on all ranks.
+Status Context::check_room(const MappedPairs& pairs, const std::string& shortage) const {
+  if (!shortage.empty() && options_.log_choice) log_line(fmt::format("rank {}: {}", rank_, shortage));
+  if (!bootstrap_->has_native()) return ok();
+  for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
+    if (pairs.shortage(rank) && std::count(hosts_.begin(), hosts_.end(), hosts_[rank]) > 1)
+      return Error{ErrorKind::resource, fmt::format("rank {} has no room for the shared memory of its node", rank)};
+  return ok();
+}
+
 Status Context::find_neighbours() {
   Error why_not;
   transport::shm::ShmTransport* memory = process_.shared_memory(&why_not);
   const bool may_share = wants("shm") || wants("loop");
-  bool had_room = !may_share || memory != nullptr || why_not.kind != ErrorKind::resource;
+  std::string shortage = may_share && memory == nullptr && why_not.kind == ErrorKind::resource ? why_not.message : "";
   if (memory != nullptr && !wants(memory->name())) memory = nullptr;
-  auto pairs = map_neighbours(memory, had_room);
+  auto pairs = map_neighbours(memory, shortage);
   const auto is_divided = [&](const std::vector<std::size_t>& members) {
     return std::any_of(members.begin(), members.end(), [&](std::size_t one) {
       return std::any_of(members.begin(), members.end(),
@@ -125,14 +138,11 @@ Status Context::find_neighbours() {
   };
   const auto spaces = socket_spaces();
   if (pairs && may_share && std::any_of(spaces.begin(), spaces.end(), is_divided)) {
-    if (Status asked = ask_for_segments(memory, *pairs, spaces, had_room); !asked) return asked;
-    pairs = map_neighbours(memory, had_room);
+    if (Status asked = ask_for_segments(memory, *pairs, spaces, shortage); !asked) return asked;
+    pairs = map_neighbours(memory, shortage);
   }
   if (!pairs) return pairs.error();
-  for (std::size_t rank = 0; rank < socket_space_.size(); ++rank)
-    if (pairs->shortage(rank))
-      return Error{ErrorKind::resource,
-                   fmt::format("rank {} has no room for the shared memory of its node (ulimit -v)", rank)};
+  if (Status room = check_room(*pairs, shortage); !room) return room;
   form_nodes(*pairs);
 
   const auto count = static_cast<std::size_t>(ranks_), self = static_cast<std::size_t>(rank_);

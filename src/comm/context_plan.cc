@@ -126,6 +126,7 @@ Status Context::reach_peers(engine::Plan& plan, Status connected) {
   if (!all_agree(static_cast<bool>(connected)))
     return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected;
   const auto keep_connecting = [](void* one) { (void)static_cast<engine::Plan*>(one)->connected(); };
+  connected = Error{}; // also where there is no memory to say why
   bootstrap_->run_and_wait([&] { connected = hear_of_peers(plan); }, {keep_connecting, &plan});
   return connected;
 }

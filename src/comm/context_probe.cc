@@ -151,7 +151,7 @@ bool Context::probe_links() {
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   // All begin at once, or none.
   bool prepared = all_agree(true);
-  if (prepared) {
+  if (std::exchange(prepared, false)) {
     const auto connect = [&] { prepared = exchange == nullptr || exchange->prepare(seconds_to_connect, waiter); };
     const auto keep_connecting = [](void* one) {
       if (one != nullptr) static_cast<Exchange*>(one)->keep_connecting();

@@ -24,8 +24,8 @@ constexpr std::size_t schedules_in_memory_from = std::size_t{4} << 10;
 constexpr std::size_t few_ways_from = std::size_t{1} << 20;
 
 /// A way that is predicted to take this much longer than the best is not tried; the best of another kind may be
-/// predicted worse.
-constexpr double hopeless = 2, hopeless_of_its_kind = 4;
+/// predicted worse, and in a second trial that of another algorithm.
+constexpr double hopeless = 2, hopeless_of_its_kind = 4, hopeless_at_all = 8;
 
 /// What a prediction may be wrong about for many ways alike: what a message costs beside a byte, and what racks do. So
 /// whether inner levels reduce to a leader or each rank has its part, and whether racks count, are kinds of ways.
@@ -209,8 +209,10 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   for (const Way& other : decision.others)
     measured.emplace(other.name, other.seconds);
   std::vector<tune::Candidate> schedules; // the tried ones first, the fastest before others; then by prediction
+  double best = 0;                        // by prediction
   for (tune::Candidate& candidate : order_to_try(choice_for(bytes), true)) {
     if (candidate.kind != tune::Candidate::Kind::schedule) continue;
+    best = schedules.empty() ? candidate.seconds : std::min(best, candidate.seconds);
     if (const auto known = measured.find(candidate.name()); known != measured.end()) candidate.seconds = known->second;
     schedules.push_back(std::move(candidate));
   }
@@ -226,14 +228,14 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
     if (kind_of(*candidate) == kind) tried.insert(family_of(*candidate));
   const std::size_t most = most_ways(bytes);
   std::vector<Way> ways;
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
   for (auto candidate = untried; candidate != schedules.end() && ways.size() < most; ++candidate) {
+    if (candidate->seconds > hopeless_at_all * best) break;
     if (kind_of(*candidate) != kind || !tried.insert(family_of(*candidate)).second) continue;
     if (auto way = prepare_way(*candidate)) ways.push_back(std::move(*way));
   }
   if (ways.empty()) return begin_review(decision);
-  if (options_.log_choice && rank_ == 0)
-    log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} more ways are tried", ranks_, situation_.job.nodes, bytes,
-                         ways.size()));
   ways.push_back(std::exchange(decision.way, Way{}));
   const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
   decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});

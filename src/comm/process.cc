@@ -56,11 +56,14 @@ Process::~Process() {
     remains_ = std::move(remains_->next_);
 }
 
-/// The processes of a node map each other's segments; where their number is not known yet, the machine's size stands
-/// for it.
+/// The processes of a node map each other's segments; their number is not known yet, but it is hardly more than the
+/// machine has threads, or the job ranks.
 Result<std::unique_ptr<transport::shm::ShmTransport>> Process::make_shared_memory() const {
   constexpr std::size_t least_bytes = std::size_t{1} << 20;
-  const std::size_t bytes = fair_share(options_.segment, hardware_threads());
+  const std::int32_t ranks = activity_.world_ranks;
+  const std::uint64_t threads = hardware_threads();
+  const std::size_t bytes =
+      fair_share(options_.segment, ranks > 0 ? std::min(threads, static_cast<std::uint64_t>(ranks)) : threads);
   if (bytes < std::min(least_bytes, options_.segment))
     return Error{ErrorKind::resource, "too little address space is left under the process' limit (ulimit -v)"};
   return transport::shm::ShmTransport::create(backing_, bytes);

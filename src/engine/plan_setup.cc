@@ -156,9 +156,9 @@ Status Plan::connect(const std::vector<std::vector<std::uint64_t>>& announced) {
 bool Plan::connected() {
   bool all = true;
   for (auto& channel : channels_) {
-    if (!channel || channel->connected()) continue;
-    (void)channel->progress();
-    all = false;
+    if (!channel) continue;
+    (void)channel->progress(); // of those that are connected too: their peers may need answers
+    all &= channel->connected();
   }
   return all;
 }

@@ -64,7 +64,7 @@ public:
   std::vector<std::int32_t> partners() const;
   /// Seconds that its pairs send.
   double sending_seconds() const { return sending_seconds_; }
-  /// Seconds within which a round is over, if nothing is broken. TCP sends a message that was lost four times again
+  /// Seconds within which a round is over, if nothing is broken. TCP sends a message that was lost five times again
   /// after 6 s.
   double patience() const { return 10 + 20 * sending_seconds_; }
 

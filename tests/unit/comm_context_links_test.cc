@@ -35,7 +35,7 @@ public:
     call_while_on_trial();
   }
   void call_while_on_trial() {
-    for (int calls = 0; context_.on_trial(bytes_of_call()) && calls < 10000; ++calls)
+    for (int calls = 0; context_.on_trial(bytes_of_call()) && calls < 40000; ++calls)
       call();
     EXPECT_FALSE(context_.on_trial(bytes_of_call()));
   }

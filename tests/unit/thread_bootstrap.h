@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <thread>
@@ -39,7 +40,22 @@ public:
     return ok();
   }
 
+  void wait_for_all(engine::IdleHook meanwhile) {
+    const std::uint64_t turn = turn_.load();
+    if (waiting_.fetch_add(1) + 1 == ranks_) {
+      waiting_ = 0;
+      ++turn_;
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (turn_.load() == turn && std::chrono::steady_clock::now() < end) {
+      if (meanwhile.function != nullptr) meanwhile.function(meanwhile.state);
+      ::sched_yield();
+    }
+  }
+
 private:
+  std::atomic<std::size_t> waiting_ = 0;
+  std::atomic<std::uint64_t> turn_ = 0;
   std::size_t ranks_;
   std::mutex mutex_;
   std::condition_variable all_are_here_;
@@ -57,6 +73,7 @@ public:
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
     return meeting_->all_gather(static_cast<std::size_t>(rank_), mine, all, bytes);
   }
+  void wait_for_all(engine::IdleHook meanwhile) override { meeting_->wait_for_all(meanwhile); }
   /// A rank may think that it has a node of its own, but all share the cores of this process.
   engine::IdleHook idle_hook() const override {
     return {[](void*) { ::sched_yield(); }, nullptr};

@@ -73,6 +73,8 @@ public:
   explicit View(Mapping mapping, std::int32_t owner = 0, Descriptor connection = {})
       : base_(mapping.base()), bytes_(mapping.bytes()), mapping_(std::move(mapping)), owner_(owner),
         connection_(std::move(connection)) {}
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   /// `offset` + `bytes` must lie inside: sizes from a peer are checked by contains() first.
