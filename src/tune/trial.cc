@@ -74,8 +74,8 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   const double calls =
       noise_ == Noise::little ? 0 : std::min(run_seconds / std::max(agreed_[best], 1e-9), most_calls_of_a_run);
   calls_of_a_run_ = std::max(calls_of_a_run_, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
-  bool last = --rounds_ == 0 || are_alike(best);
-  if (last && begin_final(best)) last = false;
+  const bool alike_already = are_alike(best);
+  const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
   const double limit = agreed_[best] * (std::exchange(first_, false) ? far_behind_at_first : far_behind);
   std::size_t left = 0;
   for (std::size_t way = 0; way < ways; ++way) {
@@ -100,7 +100,7 @@ bool Trial::are_alike(std::size_t best) const {
 
 /// False where there was one, or need not be one.
 bool Trial::begin_final(std::size_t best) {
-  if (noise_ != Noise::network || are_alike(best) || std::exchange(final_, true)) return false;
+  if (noise_ != Noise::network || std::exchange(final_, true)) return false;
   std::size_t left = 0;
   for (std::size_t way = 0; way < dropped_.size(); ++way) {
     if (agreed_[way] > close * agreed_[best]) dropped_[way] = true;

@@ -28,6 +28,14 @@ program() {
   fi
 }
 
+# begun: waits until the program lasting, in the background and with its output in $tap_dir/out, has made some calls.
+begun() {
+  for _ in $(seq 300); do
+    ! grep -q "^lasting: begun" "$tap_dir/out" || break
+    sleep 0.1
+  done
+}
+
 # What starts the launcher, for tests that want another user or other mounts.
 launched_by=()
 
