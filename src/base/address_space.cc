@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 
@@ -29,6 +30,11 @@ std::optional<std::uint64_t> address_space_left() {
 std::size_t fair_share(std::size_t wanted, std::uint64_t processes) {
   const auto left = address_space_left();
   return left ? std::min<std::uint64_t>(wanted, *left / part / (processes + 1)) : wanted;
+}
+
+std::uint64_t largest_file() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
 Status may_map(std::uint64_t bytes, const std::string& what) {

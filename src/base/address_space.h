@@ -20,6 +20,10 @@ std::optional<std::uint64_t> address_space_left();
 /// `wanted`, or less under a limit. Any thread.
 std::size_t fair_share(std::size_t wanted, std::uint64_t processes);
 
+/// The largest file that this process may have (RLIMIT_FSIZE, `ulimit -f`): the kernel ends one that goes beyond, also
+/// where the file is memory with a descriptor. Any thread.
+std::uint64_t largest_file();
+
 /// An error unless strata may map that much more for `what`: a quarter of what is left. Any thread.
 Status may_map(std::uint64_t bytes, const std::string& what);
 

@@ -3,6 +3,7 @@ joinable_sources += \
   src/base/activity.cc src/base/activity.h \
   src/base/address_space.cc src/base/address_space.h \
   src/base/blocked_signals.h \
+  src/base/core_share.cc src/base/core_share.h \
   src/base/descriptor.h \
   src/base/first_failure.h \
   src/base/formatting.cc \

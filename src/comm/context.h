@@ -92,6 +92,8 @@ public:
   tune::Choice choice_for(std::size_t bytes) const;
   /// On rank 0, writes the warnings, each once in a process, and the notes if they were asked for.
   void tell() const;
+  /// What does calls of this size now, in the words of strata-table(5); empty: nothing was decided, or it is on trial.
+  std::string way_text(std::size_t bytes) const;
   /// Whether calls of this size still try one way after the other.
   bool on_trial(std::size_t bytes) const { return decisions_[tune::size_class(bytes)].trial != nullptr; }
 
@@ -123,6 +125,7 @@ private:
     PeerSlots* slots = nullptr; ///< the plan's, where it has some
     kernel::Stores stores;
     std::string name;
+    tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;
     double seconds = 0; ///< of a call, as all ranks agreed or predicted alike
   };
@@ -179,6 +182,9 @@ private:
                           const std::vector<std::vector<std::size_t>>& spaces, std::string& shortage);
   Status check_room(const MappedPairs& pairs, const std::string& shortage) const;
   void form_nodes(const MappedPairs& pairs);
+  void count_cores();
+  void put_aside();
+  void leave_to_parent();
   Status link_neighbours(transport::shm::ShmTransport* memory, const std::vector<bool>& here);
 
   // context_table.cc
@@ -296,7 +302,8 @@ private:
   std::vector<std::uint64_t> socket_space_;       ///< by rank, as strata::socket_space() says
   std::vector<std::uint64_t> keys_;               ///< the peers' context keys
   std::vector<topo::RankFacts> facts_;
-  std::vector<std::uint32_t> usable_cores_;
+  std::vector<CoreShare> core_shares_;
+  std::vector<std::uint32_t> usable_cores_; ///< that the ranks of its node have together
   std::vector<std::string> hosts_, switches_, warnings_, notes_, transport_names_;
   engine::Crowding crowding_ = engine::Crowding::roomy;
 

@@ -145,18 +145,33 @@ Status Context::find_neighbours() {
   if (Status room = check_room(*pairs, shortage); !room) return room;
   form_nodes(*pairs);
 
+  count_cores();
   const auto count = static_cast<std::size_t>(ranks_), self = static_cast<std::size_t>(rank_);
   std::vector<bool> here(count, false);
-  std::size_t on_this_node = 0; // also those that share its cores but not its memory
-  for (std::size_t rank = 0; rank < count; ++rank) {
+  for (std::size_t rank = 0; rank < count; ++rank)
     here[rank] = facts_[rank].memory_group == facts_[self].memory_group;
-    on_this_node += here[rank] || hosts_[rank] == hosts_[self] ? 1 : 0;
-  }
-  if (on_this_node > process_.facts().usable_cores) crowding_ = engine::Crowding::crowded;
   if (Status linked = link_neighbours(memory, here); !linked) return linked;
   const bool one_node =
       std::all_of(facts_.begin(), facts_.end(), [](const auto& fact) { return fact.memory_group == 0; });
   return one_node ? ok() : link_between_nodes(here);
+}
+
+/// Of each node, by what all ranks know alike; and whether those around this rank are too many for their cores.
+void Context::count_cores() {
+  std::map<std::int32_t, std::vector<CoreShare>> nodes;
+  std::vector<CoreShare> around; // also those that share its cores but not its memory
+  const auto self = static_cast<std::size_t>(rank_);
+  for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
+    nodes[facts_[rank].memory_group].push_back(core_shares_[rank]);
+    if (facts_[rank].memory_group == facts_[self].memory_group || hosts_[rank] == hosts_[self])
+      around.push_back(core_shares_[rank]);
+  }
+  std::map<std::int32_t, std::uint32_t> cores;
+  for (const auto& [node, shares] : nodes)
+    cores.emplace(node, cores_together(shares));
+  for (const topo::RankFacts& place : facts_)
+    usable_cores_.push_back(cores.at(place.memory_group));
+  if (around.size() > cores_together(around)) crowding_ = engine::Crowding::crowded;
 }
 
 Status Context::link_neighbours(transport::shm::ShmTransport* memory, const std::vector<bool>& here) {

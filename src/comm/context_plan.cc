@@ -51,9 +51,15 @@ Context::Context(Process& process, std::shared_ptr<AllOrNone> bootstrap)
       key_(process.next_context_key()), left_(std::make_unique<LeftPlans>()),
       seconds_of_all_(static_cast<std::size_t>(ranks_)), operands_(static_cast<std::size_t>(ranks_)),
       watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds),
-      device_(process.device()) {}
+      device_(process.device()) {
+  process_.count_contexts(1);
+}
 
 Context::~Context() {
+  if (process_.is_forked_copy()) {
+    leave_to_parent();
+    return;
+  }
   try {
     log_open_trials();
     const Statistics mine = statistics();
@@ -67,11 +73,24 @@ Context::~Context() {
     made.plan->depart();
   }
   if (board_) board_->depart();
+  put_aside();
+  process_.bury(std::move(left_));
+  process_.count_contexts(-1);
+}
+
+/// What peers may still use.
+void Context::put_aside() {
   left_->plans = std::move(plans_);
   left_->board = std::move(board_);
   left_->links = std::move(links_);
   left_->neighbours = std::move(neighbours_);
-  process_.bury(std::move(left_));
+}
+
+/// Their memory is shared with the peers, and with a parent that is in the midst of its calls.
+void Context::leave_to_parent() {
+  put_aside();
+  (void)left_.release();
+  (void)probe_.release();
 }
 
 void Context::tell() const {
@@ -139,9 +158,11 @@ Status Context::hear_of_peers(engine::Plan& plan) {
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   while (!plan.connected()) {
     if (const char* why = plan.failure()) return Error{ErrorKind::peer, why};
-    if (std::chrono::steady_clock::now() > end)
+    if (std::chrono::steady_clock::now() > end) {
+      plan.give_up_connecting();
       return Error{ErrorKind::peer,
                    fmt::format("rank {} did not hear from all of its peers in {} s", rank_, patience.count())};
+    }
     waiter.step(crowding_ == engine::Crowding::crowded);
   }
   return ok();
@@ -213,6 +234,8 @@ Status Context::prepare_board() {
 Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   Way way;
   way.name = candidate.name();
+  way.in_table = tune::way_of(candidate);
+  way.in_table.around.reset();
   way.seconds = candidate.seconds;
   if (candidate.kind == tune::Candidate::Kind::native) {
     way.path = Path::native;

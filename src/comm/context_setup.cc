@@ -20,11 +20,11 @@ namespace strata::comm {
 /// What a rank says of itself first. Plain bytes: all ranks run the same build, which `version` proves.
 struct Context::Card {
   std::uint32_t version;
-  std::uint32_t usable_cores;
+  std::uint32_t segment_address_bytes;
   std::uint64_t key;
   std::uint64_t socket_space;
+  CoreShare cores;
   topo::RankFacts place;
-  std::uint32_t segment_address_bytes;
   char segment_address[60];
   char host[64];
   char network_switch[68];
@@ -34,7 +34,7 @@ struct Context::Card {
 
 namespace {
 
-constexpr std::uint32_t card_version = 3;
+constexpr std::uint32_t card_version = 4;
 
 template <std::size_t n>
 void put(char (&field)[n], const std::string& text) {
@@ -88,7 +88,7 @@ Status Context::share_cards() {
   mine->version = card_version;
   mine->key = key_;
   mine->socket_space = process_.socket_space();
-  mine->usable_cores = static_cast<std::uint32_t>(process_.facts().usable_cores);
+  mine->cores = process_.facts().cores;
   mine->place = process_.facts().place;
   put(mine->host, host_name());
   put(mine->network_switch, process_.facts().network_switch);
@@ -120,7 +120,7 @@ Status Context::share_cards() {
     socket_space_.push_back(card.socket_space);
     hosts_.push_back(text_of(card.host));
     switches_.push_back(text_of(card.network_switch));
-    usable_cores_.push_back(card.usable_cores);
+    core_shares_.push_back(card.cores);
     facts_.push_back(card.place);
     addresses_.push_back(
         {card.key, std::string(card.segment_address,

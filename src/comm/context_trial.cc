@@ -56,6 +56,9 @@ std::vector<tune::Candidate> unlike_first(const std::vector<tune::Candidate>& ca
 /// Where calls take this many times what was predicted for the best way, the model lacks what makes them long.
 constexpr double far_from_predicted = 2;
 
+/// A kind whose fastest schedule took up to this many times what the fastest of all took may yet have the best one.
+constexpr double close_kinds = 1.3;
+
 /// What goes between the nodes, and in which shape: what the model lacks there (messages that meet in a queue that
 /// drops them) strikes the ways of one such family alike.
 using Family = std::pair<const coll::Algorithm*, hier::Shape>;
@@ -139,10 +142,12 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       trouble += (trouble.empty() ? "" : "; ") + way.error().message;
     }
   }
+  for (Way& way : ways)
+    way.stores = default_stores(bytes);
   if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
-  if (ways.empty() || (trial && native_possible)) ways.push_back({Path::native, nullptr, nullptr, {}, "native", {}, 0});
-  if (ways.size() == 1) ways.front().stores = default_stores(bytes);
+  if (ways.empty() || (trial && native_possible))
+    ways.push_back({Path::native, nullptr, nullptr, {}, "native", {}, {}, 0});
   return ways;
 }
 
@@ -201,8 +206,8 @@ bool Context::is_far_from_predicted(const Probation& trial) const {
   return best < trial.ways.size() && seconds[best] > far_from_predicted * trial.ways[best].seconds;
 }
 
-/// The winner against the best, by prediction, of each family that was not tried, of the kind of the fastest schedule.
-/// Without any, the winner stays.
+/// The winner against the best, by prediction, of each family that was not tried, of the kinds whose schedules were the
+/// fastest. Without any, the winner stays.
 void Context::widen_trial(Decision& decision, std::size_t bytes) {
   std::map<std::string, double> measured;
   measured.emplace(decision.way.name, decision.way.seconds);
@@ -222,18 +227,24 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   std::stable_sort(schedules.begin(), untried, faster);
   std::stable_sort(untried, schedules.end(), faster);
   if (schedules.begin() == untried) return begin_review(decision);
-  std::set<Family> tried;
-  const std::size_t kind = kind_of(schedules.front());
-  for (auto candidate = schedules.begin(); candidate != untried; ++candidate)
-    if (kind_of(*candidate) == kind) tried.insert(family_of(*candidate));
+  std::set<std::size_t> good_kinds;
+  std::set<std::pair<std::size_t, Family>> tried;
+  for (auto candidate = schedules.begin(); candidate != untried; ++candidate) {
+    if (candidate->seconds <= close_kinds * schedules.front().seconds) good_kinds.insert(kind_of(*candidate));
+    tried.emplace(kind_of(*candidate), family_of(*candidate));
+  }
   const std::size_t most = most_ways(bytes);
   std::vector<Way> ways;
   if (options_.log_choice && rank_ == 0)
     log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
   for (auto candidate = untried; candidate != schedules.end() && ways.size() < most; ++candidate) {
     if (candidate->seconds > hopeless_at_all * best) break;
-    if (kind_of(*candidate) != kind || !tried.insert(family_of(*candidate)).second) continue;
-    if (auto way = prepare_way(*candidate)) ways.push_back(std::move(*way));
+    const std::size_t kind = kind_of(*candidate);
+    if (good_kinds.count(kind) == 0 || !tried.emplace(kind, family_of(*candidate)).second) continue;
+    auto way = prepare_way(*candidate);
+    if (!way) continue;
+    way->stores = default_stores(bytes);
+    ways.push_back(std::move(*way));
   }
   if (ways.empty()) return begin_review(decision);
   ways.push_back(std::exchange(decision.way, Way{}));

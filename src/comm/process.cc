@@ -47,7 +47,21 @@ void Process::use_device(std::unique_ptr<device::Driver> driver) {
   device_ = std::make_unique<Device>(std::move(driver), options_.bounce, options_.device_memory);
 }
 
+bool Process::is_forked_copy() const { return ::getpid() != pid_; }
+
+void Process::count_contexts(int change) {
+  const std::lock_guard lock(mutex_);
+  contexts_ += change;
+  if (!shared_memory_) return;
+  shared_memory_->segment().view().header().has_left.store(contexts_ == 0 ? 1 : 0, std::memory_order_release);
+}
+
 Process::~Process() {
+  if (is_forked_copy()) {
+    (void)shared_memory_.release();
+    (void)remains_.release();
+    return;
+  }
   if (shared_memory_) {
     shared_memory_->segment().keep_pages();
     shared_memory_->segment().view().header().has_left.store(1, std::memory_order_release);
@@ -59,13 +73,16 @@ Process::~Process() {
 /// The processes of a node map each other's segments; their number is not known yet, but it is hardly more than the
 /// machine has threads, or the job ranks.
 Result<std::unique_ptr<transport::shm::ShmTransport>> Process::make_shared_memory() const {
-  constexpr std::size_t least_bytes = std::size_t{1} << 20;
+  constexpr std::size_t least_bytes = std::size_t{1} << 20, page_bytes = 4096;
   const std::int32_t ranks = activity_.world_ranks;
   const std::uint64_t threads = hardware_threads();
-  const std::size_t bytes =
+  std::size_t bytes =
       fair_share(options_.segment, ranks > 0 ? std::min(threads, static_cast<std::uint64_t>(ranks)) : threads);
   if (bytes < std::min(least_bytes, options_.segment))
     return Error{ErrorKind::resource, "too little address space is left under the process' limit (ulimit -v)"};
+  bytes = std::min<std::uint64_t>(bytes, largest_file() / page_bytes * page_bytes);
+  if (bytes < std::min(least_bytes, options_.segment))
+    return Error{ErrorKind::resource, "the process' limit on the size of files (ulimit -f) is below a megabyte"};
   return transport::shm::ShmTransport::create(backing_, bytes);
 }
 

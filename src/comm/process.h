@@ -23,6 +23,9 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 namespace strata::comm {
 
 /// Makes a transport that carries messages between nodes; the error says why it cannot run here.
@@ -60,6 +63,11 @@ public:
   Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers);
   /// All contexts are gone. Slower peers may still read what these left in shared memory.
   ~Process();
+
+  /// In a child of fork() everything belongs to the parent, which goes on: nothing is to be given back from there.
+  bool is_forked_copy() const;
+  /// One context more or less: peers do not wait for a process that has none, and it may end.
+  void count_contexts(int change);
 
   const Options& options() const { return options_; }
   /// For contexts that are made from now on; false, and nothing is changed, unless it is an agreed option and an
@@ -127,7 +135,9 @@ private:
   Error why_no_device_;
   std::unique_ptr<Device> device_;
   Activity activity_; ///< without a segment
+  const pid_t pid_ = ::getpid();
   std::mutex mutex_;
+  int contexts_ = 0;
   bool shared_memory_tried_ = false;
   std::unique_ptr<transport::shm::ShmTransport> shared_memory_;
   Error shared_memory_why_not_;

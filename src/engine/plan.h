@@ -92,6 +92,8 @@ public:
   /// Third step: whether all peers have been heard of; makes progress. Call it until it is true, failure() is not null
   /// or patience ends.
   bool connected();
+  /// When patience for that has ended.
+  void give_up_connecting();
   /// Why a channel cannot go on, or null.
   const char* failure() const;
 
@@ -188,6 +190,7 @@ private:
   bool attempt(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_recorded(const BoundStep& step, std::uint32_t index, Slice& slice);
   void record_wait(std::int64_t end, std::uint64_t call);
+  static const void* payload(const Port& port, const Slice& slice, std::size_t bytes);
   bool attempt_send(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_recv(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_reduce(const BoundStep& step, std::uint32_t index, Slice& slice);
@@ -209,7 +212,7 @@ private:
   std::byte* fetched_room(const BoundStep& step, std::uint32_t index, std::size_t source, const Slice& slice) const;
   bool fetch(const BoundStep& step, std::uint32_t index, const Slice& slice);
   bool use_fetched(const BoundStep& step, std::uint32_t index, Slice& slice);
-  bool has_arrived(const Source& source, const Slice& slice) const;
+  bool has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const;
   bool all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const;
   void begin_on_device(const Slice& slice);
   bool queue_step(std::uint32_t index, const Slice& slice);

@@ -154,16 +154,19 @@ void Plan::begin_on_device(const Slice& slice) {
   std::fill(first, first + static_cast<std::ptrdiff_t>(steps_.size()), DeviceSide::Phase::fresh);
 }
 
-bool Plan::has_arrived(const Source& source, const Slice& slice) const {
+bool Plan::has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const {
   const Port& port = source.port;
-  return port.channel->arrived(port.index, slice.number) != nullptr ||
+  return payload(port, slice, bytes) != nullptr ||
          (device_ && port.channel->arrived_aside(port.index, slice.number) != transport::Channel::nowhere);
 }
 
 bool Plan::all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const {
+  const auto [begin, end] = slice.geometry->ranges[index];
+  const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
   std::uint32_t& arrived = slice.reached[index];
   for (; arrived < step.sources.size(); ++arrived)
-    if (step.sources[arrived].port.channel != nullptr && !has_arrived(step.sources[arrived], slice)) return false;
+    if (step.sources[arrived].port.channel != nullptr && !has_arrived(step.sources[arrived], slice, bytes))
+      return false;
   return true;
 }
 

@@ -120,6 +120,17 @@ bool Plan::start(const Port& port, const Slice& slice, const void* payload, std:
   return true;
 }
 
+/// A message that has come; null while it has not, and for one that is too short, because the peer passed other
+/// arguments. What shares memory has room for the longest message, and does not know how long one is.
+const void* Plan::payload(const Port& port, const Slice& slice, std::size_t bytes) {
+  const void* const from = port.channel->arrived(port.index, slice.number);
+  if (from == nullptr || port.shares_memory) return from;
+  const std::size_t came = port.channel->arrived_bytes(port.index, slice.number);
+  if (came == 0 || came >= bytes) return from;
+  port.channel->refuse(port.index, slice.number, bytes);
+  return nullptr;
+}
+
 bool Plan::attempt_send(const BoundStep& step, std::uint32_t index, Slice& slice) {
   const auto [begin, end] = slice.geometry->ranges[index];
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
@@ -136,8 +147,8 @@ bool Plan::attempt_recv(const BoundStep& step, std::uint32_t index, Slice& slice
   const Source& source = step.sources[0];
   const auto [begin, end] = slice.geometry->ranges[index];
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
-  const void* from = source.port.channel != nullptr ? source.port.channel->arrived(source.port.index, slice.number)
-                                                    : address(source.place, slice, begin);
+  const void* from =
+      source.port.channel != nullptr ? payload(source.port, slice, bytes) : address(source.place, slice, begin);
   if (from == nullptr) return false;
   void* to = address(step.place, slice, begin);
   if (to != from) copy_(to, from, bytes, step.final_write ? slice.request->stores.result : kernel::Store::cached);
@@ -146,12 +157,13 @@ bool Plan::attempt_recv(const BoundStep& step, std::uint32_t index, Slice& slice
 }
 
 bool Plan::attempt_reduce(const BoundStep& step, std::uint32_t index, Slice& slice) {
+  const auto [begin, end] = slice.geometry->ranges[index];
+  const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
   std::uint32_t& arrived = slice.reached[index];
   for (; arrived < step.sources.size(); ++arrived) {
     const Port& port = step.sources[arrived].port;
-    if (port.channel != nullptr && port.channel->arrived(port.index, slice.number) == nullptr) return false;
+    if (port.channel != nullptr && payload(port, slice, bytes) == nullptr) return false;
   }
-  const auto [begin, end] = slice.geometry->ranges[index];
   for (std::size_t i = 0; i < step.sources.size(); ++i) {
     const Source& source = step.sources[i];
     operands_[i] = source.port.channel != nullptr ? source.port.channel->arrived(source.port.index, slice.number)
@@ -270,7 +282,7 @@ std::vector<std::int32_t> Plan::awaited(std::string& step) const {
     const auto [begin, end] = slice.geometry->ranges[index];
     if (begin == end) continue;
     for (const Source& source : active.sources)
-      if (source.port.channel != nullptr && !has_arrived(source, slice)) ranks.push_back(source.port.peer);
+      if (source.port.channel != nullptr && !has_arrived(source, slice, 0)) ranks.push_back(source.port.peer);
     if (step.empty() && !active.sources.empty())
       step = fmt::format("slice {}, step {} of {}: {} at level {}", slice.number, index + 1, steps_.size(),
                          active.kind == Kind::reduce ? "reduce" : "receive", active.level);

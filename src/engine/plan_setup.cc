@@ -163,6 +163,11 @@ bool Plan::connected() {
   return all;
 }
 
+void Plan::give_up_connecting() {
+  for (auto& channel : channels_)
+    if (channel) channel->give_up_connecting();
+}
+
 const char* Plan::failure() const {
   for (const auto& channel : channels_)
     if (channel && channel->failure() != nullptr) return channel->failure();

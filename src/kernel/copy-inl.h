@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Highway streams whole aligned vectors; a cache line is what the memory wants, and no vector of x86 or Arm is wider.
 inline constexpr std::size_t cache_line_bytes = 64;
 
-/// How many elements `to` is short of the start of a cache line, at most `count`.
+/// How many elements `to`, which is aligned to them, is short of the start of a cache line, at most `count`.
 template <class T>
 HWY_INLINE std::size_t elements_to_boundary(const T* to, std::size_t count) {
   const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % cache_line_bytes;

@@ -16,6 +16,7 @@ enum class Store { cached, streaming };
 struct Stores {
   Store publish = Store::cached;
   Store result = Store::cached;
+  bool operator==(const Stores&) const = default;
 };
 
 /// Reduces `count` elements of each of `inputs` >= 1 vectors into `out`, in one pass:

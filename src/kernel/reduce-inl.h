@@ -219,6 +219,8 @@ void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t el
     copy(to, in[0], count * sizeof(T), store);
     return;
   }
+  // MPI libraries take buffers that are not aligned to their elements, and from those no cache line begins with one.
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(T) != 0) store = Store::cached;
   const AnyInputs<Format> operands{in, inputs};
   std::size_t done = 0;
   if (store == Store::streaming) {

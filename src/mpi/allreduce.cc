@@ -55,10 +55,18 @@ comm::Call call_of(const LastCall& known, const Arguments& given) {
   return call;
 }
 
+/// strata's own part; what it throws must not pass through the C functions that called.
+comm::Outcome run(const LastCall& known, const Arguments& given) noexcept {
+  return known.context->all_reduce(call_of(known, given));
+}
+void native_done(const LastCall& known, const Arguments& given) noexcept {
+  known.context->native_done(call_of(known, given));
+}
+
 /// The MPI library's turn in a trial of strata's.
 int go_native_on_trial(State& state, const LastCall& known, const Arguments& given) {
   const int code = go_native(state, Reason::predicted, given);
-  known.context->native_done(call_of(known, given));
+  native_done(known, given);
   return code;
 }
 
@@ -68,7 +76,8 @@ int report_loss(State& state, const comm::Context& context, MPI_Comm communicato
 }
 
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.
-std::optional<Reason> look_up(State& state, LastCall& known, const Arguments& given, CommunicatorRecord* record) {
+std::optional<Reason> look_up(State& state, LastCall& known, const Arguments& given,
+                              CommunicatorRecord* record) noexcept {
   if (!state.active.load(std::memory_order_acquire)) return Reason::outside;
   const auto reduction = state.handles.operation(given.operation);
   if (!reduction) return Reason::type_or_operation;
@@ -80,7 +89,7 @@ std::optional<Reason> look_up(State& state, LastCall& known, const Arguments& gi
 }
 
 /// The record's context, made when it is due. Same answer on all ranks.
-std::optional<Reason> find_context(State& state, CommunicatorRecord& record, LastCall& known) {
+std::optional<Reason> find_context(State& state, CommunicatorRecord& record, LastCall& known) noexcept {
   if (!record.context) {
     if (record.failed) return Reason::no_context;
     if (++record.calls < state.process->options().context_calls) return Reason::not_yet;
@@ -113,24 +122,26 @@ int look_up_and_run(State& state, const Arguments& given) {
   if (rejected(state, given)) return go_native(state, Reason::arguments, given);
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (state.several_threads) lock.lock();
-  if (const auto reason = find_context(state, *record, known)) return go_native(state, *reason, given);
-  remember(state, known);
-  const comm::Outcome outcome = known.context->all_reduce(call_of(known, given));
+  const auto reason = find_context(state, *record, known);
+  if (!reason) remember(state, known);
+  const comm::Outcome outcome = reason ? comm::Outcome::native : run(known, given);
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given);
+  if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long, and handlers of the program may call MPI
+  if (reason) return go_native(state, *reason, given);
   if (outcome == comm::Outcome::peer_lost) return report_loss(state, *known.context, given.communicator);
-  if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long
   return outcome == comm::Outcome::done ? MPI_SUCCESS : go_native(state, Reason::predicted, given);
 }
 
 } // namespace
 
+// Not noexcept: a program's error handler may throw, from the MPI library and through these to the program.
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
-              strata_mpi_handle communicator) noexcept {
+              strata_mpi_handle communicator) {
   return allreduce_c(send, receive, count, datatype, operation, communicator);
 }
 
 int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_handle datatype,
-                strata_mpi_handle operation, strata_mpi_handle communicator) noexcept {
+                strata_mpi_handle operation, strata_mpi_handle communicator) {
   State& now = state();
   const Arguments given{send,
                         receive,
@@ -146,7 +157,7 @@ int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_
   if (last.context == nullptr) return go_native(now, last.reason, given);
   if (rejected(now, given)) [[unlikely]]
     return look_up_and_run(now, given);
-  const comm::Outcome outcome = last.context->all_reduce(call_of(last, given));
+  const comm::Outcome outcome = run(last, given);
   if (outcome == comm::Outcome::done) [[likely]]
     return MPI_SUCCESS;
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(now, LastCall(last), given);

@@ -30,7 +30,18 @@ bool within_world(MPI_Comm communicator, int ranks) {
   return std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
 }
 
-CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
+/// Contexts of communicators that are gone; not in the attribute callback (see above).
+void settle_released(State& now) {
+  std::list<std::shared_ptr<CommunicatorRecord>> gone;
+  {
+    const std::lock_guard lock(now.mutex);
+    gone.swap(now.released);
+  }
+}
+
+/// Never for a communicator that the MPI library does not know: then a handler of the program's could be called.
+CommunicatorRecord* add_record(State& now, MPI_Comm communicator) noexcept {
+  settle_released(now); // or a program that makes and frees communicators for ever would fill its memory with them
   int between = 0, ranks = 0;
   if (PMPI_Comm_test_inter(communicator, &between) != MPI_SUCCESS ||
       PMPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
@@ -44,15 +55,6 @@ CommunicatorRecord* add_record(State& now, MPI_Comm communicator) {
   const std::lock_guard lock(now.mutex);
   now.records.push_back(std::move(record));
   return now.records.back().get();
-}
-
-/// Contexts of communicators that are gone; not in the attribute callback (see above).
-void settle_released(State& now) {
-  std::list<std::shared_ptr<CommunicatorRecord>> gone;
-  {
-    const std::lock_guard lock(now.mutex);
-    gone.swap(now.released);
-  }
 }
 
 } // namespace

@@ -111,6 +111,7 @@ std::string describe_choice(const comm::Context& context, std::size_t bytes) {
                   {"chosen", choice.chosen.name()},
                   {"source", choice.source},
                   {"on_trial", context.on_trial(bytes)},
+                  {"way", context.way_text(bytes)},
                   {"predicted_seconds", choice.chosen.seconds},
                   {"runners_up", runners_up},
                   {"ways", ways},

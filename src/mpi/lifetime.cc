@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 #include <chrono>
+#include <thread>
 
 namespace strata::mpi {
 namespace {
@@ -65,14 +66,20 @@ std::vector<comm::TransportMaker> transport_makers(State& now) {
   return makers;
 }
 
-/// Waits until all ranks are here, so that none closes a connection that another still reads; not for ever.
-void say_goodbye(MPI_Comm world) {
+/// Waits until all ranks are here, so that none closes a connection that another still reads; not for ever. Whether the
+/// communicator may be freed: not under a barrier that goes on, whose next rounds Open MPI sends from MPI_Finalize.
+bool say_goodbye(MPI_Comm world) {
   MPI_Request request = MPI_REQUEST_NULL;
   int done = 0;
-  if (PMPI_Ibarrier(world, &request) != MPI_SUCCESS) return;
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (done == 0 && PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS)
-    if (std::chrono::steady_clock::now() > patience) return;
+  if (PMPI_Ibarrier(world, &request) != MPI_SUCCESS) return true;
+  const auto begin = std::chrono::steady_clock::now();
+  while (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited > std::chrono::seconds(5)) return false;
+    // A rank that is late may need this core.
+    if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
 }
 
 void free_communicator(State& now) {
@@ -188,6 +195,7 @@ void after_init() noexcept {
 
 void before_finalize() noexcept {
   State& now = state();
+  if (now.process && now.process->is_forked_copy()) return;
   if (now.handshake) now.handshake->take_back();
   if (!now.active.exchange(false)) return;
   now.last = {};
@@ -198,7 +206,7 @@ void before_finalize() noexcept {
   }
   now.recorder = nullptr;
   write_timeline(now);
-  if (now.world != MPI_COMM_NULL) say_goodbye(now.world);
+  if (now.world != MPI_COMM_NULL && !say_goodbye(now.world)) now.world = MPI_COMM_NULL; // the MPI library's from now on
   {
     const std::lock_guard lock(now.mutex);
     for (auto& record : now.records)

@@ -103,14 +103,15 @@ CommunicatorRecord* record_of(State& state, MPI_Comm communicator);
 /// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
 bool make_context(State& state, CommunicatorRecord& record);
 
-// What a program calls. An exception (there is no memory, not even for the record of a communicator) ends the process:
-// where ranks work together, one that went on alone would keep the others waiting for ever.
+// What a program calls. An exception of strata's own (there is no memory, not even for the record of a communicator)
+// ends the process: where ranks work together, one that went on alone would keep the others waiting for ever. What a
+// handler of the program throws passes through.
 void after_init() noexcept;
 void before_finalize() noexcept;
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
-              strata_mpi_handle communicator) noexcept;
+              strata_mpi_handle communicator);
 int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_handle datatype,
-                strata_mpi_handle operation, strata_mpi_handle communicator) noexcept;
+                strata_mpi_handle operation, strata_mpi_handle communicator);
 const void* introspect() noexcept;
 /// The statistics of the whole process so far.
 comm::Statistics statistics(State& state);

@@ -52,6 +52,7 @@ LocalFacts local_facts(const Options& options) {
   else
     reinterpret_cast<TopologyEntry> (*entry)(&facts);
   facts.usable_cores = usable_cores();
+  facts.cores = core_share();
   facts.network_switch = innermost_switch(scheduler_place());
   if (facts.machine.empty())
     facts.machine = fmt::format("{} usable core{}", facts.usable_cores, facts.usable_cores == 1 ? "" : "s");

@@ -2,6 +2,7 @@
 // What this process knows of its own place in its machine.
 #pragma once
 
+#include "base/core_share.h"
 #include "base/options.h"
 #include "topo/hierarchy.h"
 
@@ -11,6 +12,7 @@ namespace strata::topo {
 struct LocalFacts {
   RankFacts place;
   std::uint64_t usable_cores = 1;     ///< hardware threads: the affinity mask or the cgroup's quota, whichever is less
+  CoreShare cores;                    ///< the same in its parts, for a comparison with other processes
   std::uint64_t last_level_cache = 0; ///< bytes of the largest cache above this process' cores; 0 unknown
   std::string network_switch;         ///< that this node is at by the scheduler's word; empty: it says nothing
   std::string machine;                ///< one line: "1 package, 2 cores, 32 MiB L3"

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace strata::transport {
@@ -65,6 +66,9 @@ public:
   virtual bool has_greeted(PeerNumber peer) const = 0;
   /// Gives up a peer to which the greeting did not get through.
   virtual void abandon(PeerNumber peer) = 0;
+  /// Remembers a peer that was waited for in vain, until it greets: nothing more is set up that is to hear of it.
+  void note_silent(PeerNumber peer) { silent_.insert(peer); }
+  bool is_silent(PeerNumber peer) const { return silent_.count(peer) != 0 && !has_greeted(peer); }
 
   /// Posts a message, of which `sequence()` is the number afterwards.
   virtual Posted post(Post& message) = 0;
@@ -121,6 +125,7 @@ private:
   MessageChannel* channel_of(const WireHeader& header) const;
 
   std::map<Route, MessageChannel*> channels_;
+  std::set<PeerNumber> silent_;
   std::deque<Parked> parked_;
   std::size_t parked_bytes_ = 0;
   std::vector<std::unique_ptr<SendRecord[]>> orphaned_records_;

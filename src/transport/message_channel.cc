@@ -76,6 +76,13 @@ Status MessageChannel::connect(std::span<const std::uint64_t>) {
   return ok();
 }
 
+void MessageChannel::give_up_connecting() {
+  if (connected_) return;
+  const std::lock_guard guard(carrier_.lock);
+  for (const Party& party : parties_)
+    if (party.heard_from && !carrier_.has_greeted(party.peer)) carrier_.note_silent(party.peer);
+}
+
 bool MessageChannel::connected() {
   if (connected_) return true;
   {
@@ -135,6 +142,11 @@ Payload MessageChannel::look(std::size_t index, std::uint64_t slice) {
 const void* MessageChannel::arrived(std::size_t index, std::uint64_t slice) { return look(index, slice).bytes; }
 
 std::size_t MessageChannel::arrived_bytes(std::size_t index, std::uint64_t slice) { return look(index, slice).size; }
+
+void MessageChannel::refuse(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+  fail(fmt::format("a message of {} bytes came where the arguments of this rank's call make it {}",
+                   arrived_bytes(index, slice), bytes));
+}
 
 void MessageChannel::release(std::size_t index, std::uint64_t slice) {
   const std::lock_guard guard(carrier_.lock);
@@ -232,6 +244,11 @@ Result<Party> MessageLinks::party(std::int32_t rank, Carrier::Use use) {
   const std::lock_guard guard(carrier_.lock);
   const auto peer = carrier_.peer(known.address, use);
   if (!peer) return Error{peer.error().kind, fmt::format("rank {}: {}", rank, peer.error().message)};
+  // Known before anything is sent: then no rank waits for what would not come.
+  if (const char* why = carrier_.peer_failure(*peer))
+    return Error{ErrorKind::peer, fmt::format("rank {}: {}", rank, why)};
+  if (use == Carrier::Use::hear && carrier_.is_silent(*peer))
+    return Error{ErrorKind::peer, fmt::format("rank {} was not heard of before", rank)};
   return Party{*peer, rank, known.context_key, use == Carrier::Use::send, use == Carrier::Use::hear};
 }
 

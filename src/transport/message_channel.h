@@ -38,10 +38,12 @@ public:
 
   Status connect(std::span<const std::uint64_t> announcements) override;
   bool connected() override;
+  void give_up_connecting() override;
   bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) override;
   bool sent(std::size_t index, std::uint64_t slice) override;
   const void* arrived(std::size_t index, std::uint64_t slice) override;
   std::size_t arrived_bytes(std::size_t index, std::uint64_t slice) override;
+  void refuse(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
   void release(std::size_t index, std::uint64_t slice) override;
   void finished(std::uint64_t slice) override;
   bool progress() override;

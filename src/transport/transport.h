@@ -67,6 +67,8 @@ public:
   /// Whether all peers of this channel have been heard of since connect(). Call progress() between the calls until it
   /// is true, failure() is not null or patience ends. Before that, a flush may wait for a peer that is elsewhere.
   virtual bool connected() { return true; }
+  /// Patience has ended: who was not heard of is remembered, so that later channels to them are refused at once.
+  virtual void give_up_connecting() {}
 
   /// Whether payloads are written straight to where the receivers read them (shared memory): then room() and publish()
   /// take the place of start_send() and sent(), and the caller writes the payload as suits it.
@@ -107,6 +109,13 @@ public:
     static_cast<void>(index);
     static_cast<void>(slice);
     return 0;
+  }
+
+  /// A message that arrived() returned is shorter than the `bytes` that it should have: this channel has failed.
+  virtual void refuse(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+    static_cast<void>(index);
+    static_cast<void>(slice);
+    static_cast<void>(bytes);
   }
 
   /// This rank has released all messages of all slices up to and including `slice`.

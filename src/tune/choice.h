@@ -11,6 +11,7 @@ namespace strata::tune {
 
 /// What goes around the caches, where that is settled: what a rank publishes for its neighbours, the results, or both.
 enum class Around : std::uint8_t { nothing, published, results, both };
+inline constexpr Around every_around[] = {Around::nothing, Around::published, Around::results, Around::both};
 
 /// One way to do an all-reduce.
 struct Candidate {

@@ -216,7 +216,10 @@ Result<MachineShape> machine_from(const std::string& words) {
 
 Result<Way> way_from(const std::string& words) {
   auto table = table_of("", words);
-  if (!table) return table.error();
+  if (!table) { // no place: there is no file
+    const std::string& message = table.error().message;
+    return Error{table.error().kind, message.substr(message.find(": ") + 2)};
+  }
   return std::move(table->rows.front().way);
 }
 

@@ -86,7 +86,7 @@ std::string run_here(World& world, const Case& call, MPI_Comm communicator) {
   const std::size_t room = bytes + 4 * guard;
   if (world.memory.size() < 5 * room) world.memory.resize(5 * room);
   const std::size_t off =
-      64 - reinterpret_cast<std::uintptr_t>(world.memory.data()) % 64 + static_cast<std::size_t>(call.shift) * 8 % 64;
+      64 - reinterpret_cast<std::uintptr_t>(world.memory.data()) % 64 + static_cast<std::size_t>(call.shift) % 64;
   unsigned char* const input = world.memory.data() + off;
   unsigned char* const expected = input + room / 64 * 64;
   unsigned char* const got = expected + room / 64 * 64;

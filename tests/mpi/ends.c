@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that ends in an odd way after some calls.
 //
-//     ends abort|exit|crash|late|twice
+//     ends abort|exit|crash|late|slow|twice
 //
 // abort: rank 1 calls MPI_Abort. exit: all call exit without MPI_Finalize. crash: rank 1 ends by a signal.
-// late: MPI_Finalize is called by a handler at exit. twice: a child of fork exits in its own way meanwhile.
+// late: MPI_Finalize is called by a handler at exit. slow: rank 0 comes to MPI_Finalize seven seconds after the others,
+// as one that still writes its results. twice: a child of fork exits in its own way meanwhile.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +40,9 @@ int main(int argc, char** argv) {
   for (int call = 0; call < 1000; ++call)
     MPI_Allreduce(in, out, 1000, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0 && out[0] > 0) puts("ends: right");
+  if (strcmp(how, "slow") == 0 && rank == 0)
+    for (unsigned left = 7; left > 0;)
+      left = sleep(left);
   MPI_Finalize();
   return 0;
 }

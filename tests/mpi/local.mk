@@ -31,6 +31,7 @@ dist_check_SCRIPTS += \
   tests/mpi/progress_test \
   tests/mpi/quiet_test \
   tests/mpi/tools_test
+mpi_cc_sources += tests/mpi/throws.cc
 mpi_c_sources += \
   tests/mpi/check.c \
   tests/mpi/communicators.c \

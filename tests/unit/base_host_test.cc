@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/core_share.h"
 #include "base/host.h"
 #include "new_folder.h"
 
@@ -66,6 +67,38 @@ TEST(Host, AtLeastOneCoreIsUsableAndNoMoreThanTheMaskAllows) {
   ASSERT_FALSE(cpus.empty());
   EXPECT_GE(usable_cores(), 1u);
   EXPECT_LE(usable_cores(), cpus.size());
+}
+
+TEST(Cores, AreThoseOfAllMasksTogether) {
+  const auto one = [](std::uint64_t mask, std::uint32_t threads) { return CoreShare{mask, threads, 0, 8}; };
+  const auto together = [](const std::vector<CoreShare>& processes) { return cores_together(processes); };
+  EXPECT_EQ(together({one(1, 1)}), 1u);
+  EXPECT_EQ(together({one(1, 8)}), 8u);
+  EXPECT_EQ(together({one(1, 1), one(2, 1), one(3, 1)}), 3u) << "each is bound to a core of its own";
+  EXPECT_EQ(together({one(1, 4), one(1, 4), one(2, 4), one(2, 4)}), 8u) << "to a socket";
+  EXPECT_EQ(together({one(1, 8), one(2, 1)}), 8u) << "one is not bound; the machine has no more";
+  EXPECT_EQ(together(std::vector<CoreShare>(16, one(1, 8))), 8u);
+  EXPECT_EQ(together({}), 1u);
+}
+
+TEST(Cores, AreFewerWhereSomeShareOne) {
+  const CoreShare first{1, 1, 0, 8}, second{2, 1, 0, 8}, four{3, 4, 0, 8};
+  EXPECT_EQ(cores_together(std::vector{first, first}), 1u);
+  EXPECT_EQ(cores_together(std::vector{first, first, second, four}), 2u) << "all wait for the two";
+  EXPECT_EQ(cores_together(std::vector{first, first, first, second}), 1u);
+}
+
+TEST(Cores, AreAsManyAsAQuotaLeaves) {
+  EXPECT_EQ(cores_together(std::vector{CoreShare{1, 1, 3, 8}, {2, 1, 3, 8}, {3, 1, 3, 8}, {4, 1, 3, 8}}), 3u);
+  EXPECT_EQ(cores_together(std::vector{CoreShare{1, 8, 1, 8}}), 1u);
+}
+
+TEST(Cores, AreSharedAsThisProcessMay) {
+  const CoreShare share = core_share();
+  EXPECT_EQ(share.threads, allowed_cpus().size());
+  EXPECT_GE(share.machine, share.threads);
+  EXPECT_EQ(share.mask, core_share().mask);
+  EXPECT_EQ(cores_together(std::vector{share}), usable_cores());
 }
 
 TEST(Host, HasOneSocketSpaceForAllOfItsProcesses) {

@@ -143,7 +143,9 @@ TEST_F(ContextTable, LeavesWhatItDoesNotCoverToATrial) {
     for (const std::int64_t count : {small, large})
       EXPECT_EQ(fault_of(context, {count}), "");
     EXPECT_FALSE(context.on_trial(4 * small));
+    EXPECT_EQ(context.way_text(4 * small), "binomial.exchange slice=8K window=3");
     EXPECT_TRUE(context.on_trial(4 * large));
+    EXPECT_EQ(context.way_text(4 * large), "") << "it is open";
   });
 }
 
@@ -194,10 +196,13 @@ TEST_F(ContextTable, MayBePutAsideForOneWayAfterTheOther) {
   ThreadJob job(ranks, options_);
   job.run_in_context([&](Context& context) {
     for (int turn = 0; turn < 3; ++turn)
-      for (const char* way : {"ring slice=16K window=2", "board around=both", "direct slice=8K"}) {
+      for (const std::string way : {"ring slice=16K window=2", "board around=both", "direct slice=8K window=2"}) {
         EXPECT_TRUE(context.use_way(4 * large, way)) << way;
+        EXPECT_EQ(context.way_text(4 * large),
+                  way + (way.find("around") == std::string::npos ? " around=nothing" : ""));
         EXPECT_EQ(fault_of(context, {large}), "") << way;
       }
+    EXPECT_EQ(context.way_text(4 * small), "") << "of another size nothing was decided";
     EXPECT_FALSE(context.use_way(4 * large, "ring+ring"));
     EXPECT_FALSE(context.use_way(4 * large, "rong"));
     EXPECT_FALSE(context.use_way(4 * large, "native")) << "there is none here";

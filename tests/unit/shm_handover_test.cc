@@ -4,13 +4,21 @@
 #include "transport/shm/segment.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
 
 namespace strata::transport::shm {
 namespace {
@@ -49,6 +57,73 @@ TEST_F(HandoverTest, SeesThatTheOwnerHasEnded) {
   EXPECT_FALSE((*view)->has_owner());
   (*view)->header().has_left = 1;
   EXPECT_TRUE((*view)->has_owner()) << "in good order is no trouble";
+}
+
+/// A process with a segment, whose first thread ends when it is told to, while another one goes on.
+class OwnerTest : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, channel_), 0);
+    child_ = fork();
+    if (child_ == 0) be_owner();
+    ASSERT_GT(child_, 0);
+  }
+  ~OwnerTest() override {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+    close(channel_[0]);
+    close(channel_[1]);
+  }
+
+  [[noreturn]] void be_owner() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto segment = Segment::create(Backing::memfd, std::size_t{1} << 20);
+    const auto go_on = [](void*) -> void* {
+      for (;;)
+        pause();
+    };
+    pthread_t other;
+    char told = 0;
+    if (!segment || pthread_create(&other, nullptr, go_on, nullptr) != 0) _exit(1);
+    const std::string address = (*segment)->address();
+    if (write(channel_[1], address.data(), address.size()) < 0 || read(channel_[1], &told, 1) != 1) _exit(1);
+    for (;;)
+      syscall(SYS_exit, 0); // this thread alone, and without what pthread_exit() destroys
+  }
+  std::shared_ptr<View> map() const {
+    char address[256] = {};
+    const ssize_t bytes = read(channel_[0], address, sizeof address);
+    auto view = Segment::map(std::string(address, bytes > 0 ? static_cast<std::size_t>(bytes) : 0));
+    return view ? std::move(*view) : nullptr;
+  }
+  char state() const {
+    std::ifstream file("/proc/" + std::to_string(child_) + "/stat");
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::size_t name_end = text.rfind(") ");
+    return name_end == std::string::npos ? '?' : text[name_end + 2];
+  }
+
+  int channel_[2] = {-1, -1};
+  pid_t child_ = -1;
+};
+
+TEST_F(OwnerTest, IsThereAsLongAsOneOfItsThreads) {
+  const std::shared_ptr<View> view = map();
+  ASSERT_NE(view, nullptr);
+  EXPECT_TRUE(view->has_owner());
+  ASSERT_EQ(write(channel_[0], "", 1), 1);
+  for (int milliseconds = 0; state() != 'Z' && milliseconds < 10000; ++milliseconds)
+    usleep(1000);
+  ASSERT_EQ(state(), 'Z');
+  EXPECT_TRUE(view->has_owner()) << "its other thread goes on";
+  kill(child_, SIGKILL);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOWAIT);
+  EXPECT_FALSE(view->has_owner()) << "not waited for yet";
+  waitpid(std::exchange(child_, -1), nullptr, 0);
+  EXPECT_FALSE(view->has_owner());
 }
 
 TEST_F(HandoverTest, GivesNothingToWhoDoesNotKnowTheNonce) {

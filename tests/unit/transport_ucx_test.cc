@@ -304,6 +304,14 @@ TEST_F(UcxTransportTest, LeavesTheSignalDispositionsOfTheProgramAlone) {
   }
 }
 
+TEST_F(UcxTransportTest, IsNotForAMachineWithoutNetworkDevices) {
+  setenv("UCX_NET_DEVICES", "none-such", 1);
+  const auto transport = open_ucx(with_modules_of_this_build());
+  unsetenv("UCX_NET_DEVICES");
+  ASSERT_FALSE(transport);
+  EXPECT_NE(transport.error().message.find("no network device"), std::string::npos) << transport.error().message;
+}
+
 TEST(UcxLoader, SaysWhyThereIsNoUcx) {
   Options options;
   options.module_path = "/nonexistent";

@@ -27,7 +27,8 @@ enum { no_mpi_library = 16 };
 
 /* The shim's state: set once, before the first call is passed on. */
 static struct {
-  pthread_once_t once;
+  pthread_mutex_t mutex;
+  int resolved; /* an MPI library was found; until then each call looks again */
   struct strata_mpi_native native;
   const struct strata_mpi_module* module; /* null: pass everything through */
   strata_mpi_allreduce_function tool_allreduce;
@@ -35,7 +36,7 @@ static struct {
   strata_mpi_init_function tool_init;
   strata_mpi_init_thread_function tool_init_thread;
   strata_mpi_finalize_function tool_finalize;
-} shim = {.once = PTHREAD_ONCE_INIT};
+} shim = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int resolve_mpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
                        strata_mpi_handle operation, strata_mpi_handle communicator);
@@ -82,9 +83,10 @@ static void open_module(void) {
   }
 }
 
-static void resolve(void) {
+static void find(void) {
+  static int said;
   if (strata_shim_find_mpi(&shim.native) != 0) {
-    if (asked()) say("this process has called MPI, but no MPI library is loaded in it");
+    if (asked() && !said++) say("this process has called MPI, but no MPI library is loaded in it");
     return;
   }
   *(void**)&shim.tool_allreduce = strata_shim_find_tool("MPI_Allreduce", shim.native.library);
@@ -99,18 +101,26 @@ static void resolve(void) {
   }
   pmpi_allreduce = shim.module != NULL ? shim.module->allreduce : shim.native.allreduce;
   mpi_allreduce = shim.tool_allreduce != NULL ? shim.tool_allreduce : pmpi_allreduce;
+  __atomic_store_n(&shim.resolved, 1, __ATOMIC_RELEASE);
+}
+
+static void resolve(void) {
+  if (__atomic_load_n(&shim.resolved, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&shim.mutex);
+  if (!shim.resolved) find();
+  pthread_mutex_unlock(&shim.mutex);
 }
 
 static int resolve_mpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
                        strata_mpi_handle operation, strata_mpi_handle communicator) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   if (mpi_allreduce == resolve_mpi) return no_mpi_library;
   return mpi_allreduce(send, receive, count, datatype, operation, communicator);
 }
 
 static int resolve_pmpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
                         strata_mpi_handle operation, strata_mpi_handle communicator) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   if (pmpi_allreduce == resolve_pmpi) return no_mpi_library;
   return pmpi_allreduce(send, receive, count, datatype, operation, communicator);
 }
@@ -128,7 +138,7 @@ EXPORT int PMPI_Allreduce(const void* send, void* receive, int count, strata_mpi
 /* Large counts are rare and take long, so these need no pointer of their own. */
 EXPORT int PMPI_Allreduce_c(const void* send, void* receive, int64_t count, strata_mpi_handle datatype,
                             strata_mpi_handle operation, strata_mpi_handle communicator) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   if (shim.native.allreduce_c == NULL) return no_mpi_library;
   return (shim.module != NULL ? shim.module->allreduce_c : shim.native.allreduce_c)(send, receive, count, datatype,
                                                                                     operation, communicator);
@@ -136,13 +146,13 @@ EXPORT int PMPI_Allreduce_c(const void* send, void* receive, int64_t count, stra
 
 EXPORT int MPI_Allreduce_c(const void* send, void* receive, int64_t count, strata_mpi_handle datatype,
                            strata_mpi_handle operation, strata_mpi_handle communicator) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   return (shim.tool_allreduce_c != NULL ? shim.tool_allreduce_c : PMPI_Allreduce_c)(send, receive, count, datatype,
                                                                                     operation, communicator);
 }
 
 EXPORT int PMPI_Init(int* argc, char*** argv) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   if (shim.native.init == NULL) return no_mpi_library;
   const int code = shim.native.init(argc, argv);
   if (code == 0 && shim.module != NULL) shim.module->after_init();
@@ -150,12 +160,12 @@ EXPORT int PMPI_Init(int* argc, char*** argv) {
 }
 
 EXPORT int MPI_Init(int* argc, char*** argv) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   return shim.tool_init != NULL ? shim.tool_init(argc, argv) : PMPI_Init(argc, argv);
 }
 
 EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   if (shim.native.init_thread == NULL) return no_mpi_library;
   const int code = shim.native.init_thread(argc, argv, required, provided);
   if (code == 0 && shim.module != NULL) shim.module->after_init();
@@ -163,24 +173,24 @@ EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided
 }
 
 EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   return shim.tool_init_thread != NULL ? shim.tool_init_thread(argc, argv, required, provided)
                                        : PMPI_Init_thread(argc, argv, required, provided);
 }
 
 EXPORT int PMPI_Finalize(void) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   if (shim.native.finalize == NULL) return no_mpi_library;
   if (shim.module != NULL) shim.module->before_finalize();
   return shim.native.finalize();
 }
 
 EXPORT int MPI_Finalize(void) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   return shim.tool_finalize != NULL ? shim.tool_finalize() : PMPI_Finalize();
 }
 
 EXPORT const struct strata_mpi_introspection* strata_mpi_introspect(void) {
-  pthread_once(&shim.once, resolve);
+  resolve();
   return shim.module != NULL ? shim.module->introspect() : NULL;
 }

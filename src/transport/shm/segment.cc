@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -22,6 +24,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::uint32_t layout_version = 3;
+constexpr char file_name[] = "/memfd:strata"; ///< as /proc shows it
 
 /// The address of a segment, sent as bytes between processes of the same build.
 struct Address {
@@ -35,6 +38,32 @@ struct Address {
 std::size_t whole_pages(std::size_t bytes) { return rounded_up(bytes, page_bytes); }
 
 std::string reason() { return std::strerror(errno); } // NOLINT: the message is copied at once
+
+int fallocate_again(int descriptor, int mode, std::uint64_t offset, std::size_t bytes) {
+  int status = 0;
+  do
+    status = ::fallocate(descriptor, mode, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  while (status != 0 && errno == EINTR);
+  return status;
+}
+
+void punch(int descriptor, std::uint64_t offset, std::size_t bytes) {
+  (void)fallocate_again(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
+}
+
+/// All or nothing; errno says why not. In pieces: a signal (a profiler's timer) ends a call without anything done, and
+/// a long one might never come through between two of them.
+bool allocate(int descriptor, std::uint64_t offset, std::size_t bytes) {
+  constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+  for (std::size_t done = 0; done < bytes; done += piece_bytes) {
+    if (fallocate_again(descriptor, 0, offset + done, std::min(piece_bytes, bytes - done)) == 0) continue;
+    const int why = errno;
+    if (done > 0) punch(descriptor, offset, done);
+    errno = why;
+    return false;
+  }
+  return true;
+}
 
 Result<Address> address_from(const std::string& text) {
   Address address{};
@@ -71,6 +100,8 @@ Result<Mapping> Mapping::of(int file, std::size_t bytes, const std::string& name
   if (mapped == MAP_FAILED)
     return Error{errno == ENOMEM ? ErrorKind::resource : ErrorKind::unsupported,
                  fmt::format("cannot map {} of {} bytes: {}", name, bytes, reason())};
+  // Or a core dump would hold, and fill with pages, the segments of all neighbours.
+  (void)::madvise(mapped, bytes, MADV_DONTDUMP);
   Mapping mapping;
   mapping.base_ = static_cast<std::byte*>(mapped);
   mapping.bytes_ = bytes;
@@ -100,7 +131,11 @@ bool View::has_owner() const {
   if (bytes <= 0) return errno != ESRCH;
   // "pid (name) state ...", and the name may hold anything (proc(5)).
   const char* const state = std::strrchr(text, ')');
-  return state == nullptr || (state[2] != 'Z' && state[2] != 'X');
+  if (state == nullptr || (state[2] != 'Z' && state[2] != 'X')) return true;
+  // The state is that of the first thread; others may go on without it (pthread_exit() in main).
+  int threads = 0;
+  constexpr const char* fields = ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d";
+  return std::sscanf(state, fields, &threads) == 1 && threads > 1; // NOLINT: the kernel's number
 }
 
 Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t most_bytes) {
@@ -130,7 +165,7 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
       return Error{ErrorKind::resource, fmt::format("cannot reserve a segment of {} bytes: {}", bytes, reason())};
     if (::fcntl(segment->descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
       return Error{ErrorKind::resource, fmt::format("cannot seal a segment: {}", reason())};
-    if (::fallocate(segment->descriptor_, 0, 0, page_bytes) != 0)
+    if (!allocate(segment->descriptor_, 0, page_bytes))
       return Error{ErrorKind::resource, fmt::format("cannot allocate a segment's first page: {}", reason())};
     auto mapping = Mapping::of(segment->descriptor_, bytes, "a segment");
     if (!mapping) return mapping.error();
@@ -158,7 +193,7 @@ Result<std::uint64_t> Segment::lease(std::size_t bytes) {
   for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
     if (hole->second < bytes) continue;
     const std::uint64_t offset = hole->first;
-    if (descriptor_ >= 0 && ::fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0)
+    if (descriptor_ >= 0 && !allocate(descriptor_, offset, bytes))
       return Error{ErrorKind::resource, fmt::format("cannot allocate {} bytes of shared memory: {}", bytes, reason())};
     if (backing_ == Backing::heap) std::memset(view_->at(offset), 0, bytes);
     leases_.emplace(offset, bytes);
@@ -179,8 +214,7 @@ void Segment::give_back(std::uint64_t offset, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   leased_ -= bytes;
   if (descriptor_ >= 0 && !keeps_pages_) // a hole reads as zero again, and its pages are free
-    (void)::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                      static_cast<off_t>(bytes));
+    punch(descriptor_, offset, bytes);
   auto hole = free_.insert(leases_.extract(offset)).position; // takes no memory
   if (auto next = std::next(hole); next != free_.end() && hole->first + hole->second == next->first) {
     hole->second += next->second;
@@ -203,7 +237,12 @@ Result<std::shared_ptr<View>> Segment::map(const std::string& text) {
     return std::make_shared<View>(reinterpret_cast<std::byte*>(address->heap_base), address->bytes);
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", address->pid, address->descriptor);
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  // In another pid namespace or on another machine that may be anything, a device that acts when it is opened as well.
+  char target[32] = {};
+  if (::readlink(path.c_str(), target, sizeof target - 1) > 0 &&
+      std::strncmp(target, file_name, sizeof file_name - 1) != 0)
+    return Error{ErrorKind::unsupported, fmt::format("{} is another file", path)};
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
   auto mapping = mapped_file(file, *address, path);
   if (!mapping) return mapping.error();

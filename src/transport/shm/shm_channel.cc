@@ -88,14 +88,16 @@ Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const auto rank = static_cast<std::size_t>(peer_ranks_[i]);
     const View& view = *neighbours_->views[rank];
-    if (!view.contains(announcements[rank], sizeof(BlockHeader)))
+    if (announcements[rank] % line_bytes != 0 || !view.contains(announcements[rank], sizeof(BlockHeader)))
       return Error{ErrorKind::peer, fmt::format("rank {} announced a block outside its segment", rank)};
     auto* block = reinterpret_cast<BlockHeader*>(view.at(announcements[rank]));
-    if (block->plan != shape_.plan || block->window != shape_.window ||
-        !view.contains(announcements[rank], block->bytes))
+    const std::uint64_t bytes = block->bytes;
+    if (block->plan != shape_.plan || block->window != shape_.window || bytes < sizeof(BlockHeader) ||
+        !view.contains(announcements[rank], bytes))
       return Error{ErrorKind::peer, fmt::format("rank {}'s block is not that of plan {}", rank, shape_.plan)};
     peers_[i].block = block;
-    populate(view.at(announcements[rank]), block->bytes);
+    peers_[i].block_bytes = bytes;
+    populate(view.at(announcements[rank]), bytes);
   }
   for (std::size_t i = 0; i < shape_.incoming.size(); ++i) {
     const auto rank = static_cast<std::size_t>(shape_.incoming[i].peer);
@@ -109,14 +111,19 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
   const Incoming& message = shape_.incoming[index];
   const View& view = *neighbours_->views[static_cast<std::size_t>(message.peer)];
   std::byte* block = view.at(announced);
+  // Read once: what was checked must not be another's by the time it is used.
   const auto* header = reinterpret_cast<const BlockHeader*>(block);
+  const std::uint64_t block_bytes = peers_[peer_index(message.peer)].block_bytes;
   const auto* entries = reinterpret_cast<const DirectoryEntry*>(block + sizeof(BlockHeader));
-  for (std::uint64_t e = 0; e < header->entries; ++e) {
-    const DirectoryEntry& entry = entries[e];
+  const std::uint64_t most_entries = (block_bytes - sizeof(BlockHeader)) / sizeof(DirectoryEntry);
+  const std::uint64_t count = std::min<std::uint64_t>(header->entries, most_entries);
+  for (std::uint64_t e = 0; e < count; ++e) {
+    const DirectoryEntry entry = entries[e];
     if (entry.tag != packed(message.tag) || entry.begin != static_cast<std::uint64_t>(message.begin)) continue;
-    if (entry.stride < entry.payload + message.most_bytes ||
-        entry.offset + entry.stride * shape_.window > header->bytes)
-      break;
+    const bool fits = entry.offset <= block_bytes && entry.offset % line_bytes == 0 &&
+                      entry.stride <= (block_bytes - entry.offset) / shape_.window && entry.payload <= entry.stride &&
+                      message.most_bytes <= entry.stride - entry.payload;
+    if (!fits) break;
     receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset});
     return ok();
   }

@@ -61,6 +61,7 @@ private:
   /// A rank that shares this channel's memory.
   struct Peer {
     BlockHeader* block = nullptr;
+    std::uint64_t block_bytes = 0; ///< that were found to be in its segment
     std::uint64_t seen_finished = 0;
   };
   struct Sender {

@@ -3,12 +3,16 @@
 
 #include "base/options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <pthread.h>
+#include <sstream>
 #include <string>
+#include <string_view>
 #if __has_include(<ucs/debug/log_def.h>)
 #include <ucs/debug/log_def.h>
 #define STRATA_UCX_LOG_HANDLERS 1
@@ -21,13 +25,14 @@ namespace {
 // sending at once, so messages below this size are sent at once, which is more than strata's usual slices.
 constexpr std::size_t tcp_eager_limit = 256 * 1024;
 
-/// All of a configuration as UCX prints it: NAME=VALUE a line, names with their prefix UCX_.
-std::string printed(const ucp_config_t* config) {
+/// What `print` writes into a stream; empty where there is no memory for it.
+template <typename Print>
+std::string printed(const Print& print) {
   char* text = nullptr;
   std::size_t size = 0;
   std::FILE* stream = open_memstream(&text, &size);
   if (stream == nullptr) return {};
-  ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+  print(stream);
   std::fclose(stream);
   std::string result(text, size);
   std::free(text);
@@ -81,7 +86,9 @@ Result<UcxSettings> read_ucx_settings() {
     return Error{ErrorKind::unsupported,
                  std::string("UCX cannot read its configuration: ") + ucs_status_string(status)};
 
-  const std::string configuration = printed(settings.config);
+  // A line for each: NAME=VALUE, names with their prefix UCX_.
+  const std::string configuration =
+      printed([&](std::FILE* stream) { ucp_config_print(settings.config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
   const std::string threshold = value_of(configuration, "RNDV_THRESH");
   if (threshold.find("auto") == std::string::npos && !threshold.empty()) {
     // The user's. "inf" is never; of "intra:64K,inter:1M" the last number is the one between nodes.
@@ -101,6 +108,22 @@ Result<UcxSettings> read_ucx_settings() {
   // A flush of the worker then asks the network devices and not each endpoint: see ucx_transport.h.
   static_cast<void>(ucp_config_modify(settings.config, "FLUSH_WORKER_EPS", "n"));
   return settings;
+}
+
+// UCX has no function that tells; but it prints what it uses, a line for each: "# resource 1 : … flags -- tcp/eth0".
+bool has_network_device(ucp_context_h context) {
+  std::istringstream text(printed([&](std::FILE* stream) { ucp_context_print_info(context, stream); }));
+  bool has_any = false;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t slash = line.rfind('/');
+    if (line.find(" resource ") == std::string::npos || slash == std::string::npos) continue;
+    has_any = true;
+    const std::string_view device = std::string_view(line).substr(slash + 1);
+    const auto is_one_of_these = [&](const char* begin) { return device.starts_with(begin); };
+    constexpr const char* inside_the_node[] = {"memory", "cuda", "rocm", "ze", "gaudi"};
+    if (std::none_of(std::begin(inside_the_node), std::end(inside_the_node), is_one_of_these)) return true;
+  }
+  return !has_any; // a release that prints something else is not to be refused for it
 }
 
 #ifdef STRATA_UCX_LOG_HANDLERS

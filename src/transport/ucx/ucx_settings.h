@@ -18,6 +18,9 @@ struct UcxSettings {
 /// Reads UCX's own configuration (its UCX_ variables and files count) and completes it where the user said nothing.
 Result<UcxSettings> read_ucx_settings();
 
+/// Whether any device that this context uses leads to other machines: UCX starts with shared memory alone as well.
+bool has_network_device(ucp_context_h context);
+
 /// While it lives, UCX's warnings and errors on this thread are not printed: strata reports failures itself. A user
 /// who asked UCX for a more talkative level gets everything.
 class QuietUcx {

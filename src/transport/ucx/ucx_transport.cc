@@ -48,6 +48,9 @@ Status UcxTransport::start() {
   const ucs_status_t status = ucp_init(&parameters, settings->config, &context_);
   ucp_config_release(settings->config);
   if (status != UCS_OK) return ucx_error("start", status);
+  if (!has_network_device(context_))
+    return Error{ErrorKind::unsupported,
+                 "UCX has no network device here (UCX_NET_DEVICES and UCX_TLS may exclude those there are)"};
   return start_worker();
 }
 
@@ -197,7 +200,8 @@ void UcxTransport::greet(PeerNumber number) {
   peer.greeting = true;
   const QuietUcx quiet;
   ucp_request_param_t parameters{};
-  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  parameters.flags = UCP_AM_SEND_FLAG_EAGER; // whatever UCX_RNDV_THRESH says: it is read where it arrives
   parameters.cb.send = on_greeting_sent;
   parameters.user_data = &peer;
   sequence_.fetch_add(1, std::memory_order_relaxed);
@@ -213,7 +217,8 @@ void UcxTransport::on_greeting_sent(void* request, ucs_status_t status, void* pe
 }
 
 ucs_status_t UcxTransport::on_greeting(void* argument, const void*, std::size_t, void* bytes, std::size_t size,
-                                       const ucp_am_recv_param_t*) {
+                                       const ucp_am_recv_param_t* parameters) {
+  if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK; // not ours: those come at once
   UcxTransport& transport = *static_cast<UcxTransport*>(argument);
   const std::string address(static_cast<const char*>(bytes), size);
   if (const auto known = transport.peer_numbers_.find(address); known != transport.peer_numbers_.end()) {
