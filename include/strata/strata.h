@@ -9,8 +9,8 @@
  *  own: shared memory within a node, UCX between nodes. Options come from the environment, as strata.7 lists them.
  *
  *  Functions that return int return STRATA_OK or another of enum strata_code; strata_last_error_message() tells what
- *  happened in one line. The library never prints unless STRATA_LOG asks for it or an option is malformed, and never
- * ends the process.
+ *  happened in one line. The library never ends the process. It prints what STRATA_LOG and STRATA_HANG_SECONDS ask for,
+ *  and, once, options that are malformed, differ between ranks, or name what cannot be used.
  */
 #ifndef STRATA_STRATA_H
 #define STRATA_STRATA_H
@@ -74,8 +74,9 @@ struct strata_bootstrap {
   int32_t ranks; /**< At least 1. */
 
   /** Every rank gives `bytes` (the same number on all) and gets those of all ranks in `all`, in the order of ranks.
-   *  Called by all ranks together: some times while a context is made, and again whenever the first call of a new size
-   *  is set up, from within strata_allreduce(). Returns 0, or anything else when it failed. */
+   *  Called by all ranks together: some times while a context is made, and from within strata_allreduce() when the
+   *  first call of a new size is set up, after each round of a trial of ways, and between nodes now and then when links
+   *  are measured or looked at again. Returns 0, or anything else when it failed. */
   int (*all_gather)(void* user, const void* mine, void* all, size_t bytes);
 
   /** Called every few microseconds while strata waits, for what must go on meanwhile; may be NULL. Must not call
@@ -126,7 +127,9 @@ void strata_context_destroy(strata_context_t* context);
  *  \param count      0 is allowed and does nothing.
  *  \param element    the kind of elements.
  *  \param operation  must be defined for the kind of elements.
- *  \return STRATA_OK; STRATA_ERR_ARG or STRATA_ERR_RESOURCE (nothing was sent, `receive` is untouched).
+ *  \return STRATA_OK; STRATA_ERR_ARG (also for buffers that are not aligned to their elements) or STRATA_ERR_RESOURCE
+ *          (nothing was sent, `receive` is untouched); STRATA_ERR_PEER (a rank is gone: `receive` holds nothing to rely
+ *          on, and the context can only be destroyed); the error of an earlier call on a stream.
  *  Blocks until the result is there. Not safe for two threads in one context at once. */
 int strata_allreduce(strata_context_t* context, const void* send, void* receive, size_t count,
                      enum strata_element element, enum strata_operation operation);
@@ -153,8 +156,8 @@ int strata_allreduce_on_stream(strata_context_t* context, const void* send, void
                                enum strata_element element, enum strata_operation operation, void* stream);
 
 /** Whether all is well with a context, as far as is known by now: STRATA_OK, or the error of a call on a stream that
- *  failed, with strata_last_error_message(). Such a context can only be destroyed. Waits for nothing. STRATA_ERR_ARG:
- *  context is NULL. Any thread. */
+ *  failed (that of a strata_allreduce() is returned there alone), with strata_last_error_message(). Such a context
+ *  can only be destroyed. Waits for nothing. STRATA_ERR_ARG: context is NULL. Any thread. */
 int strata_context_state(strata_context_t* context);
 
 #ifdef __cplusplus

@@ -71,7 +71,8 @@ struct strata_mpi_introspection {
   size_t (*describe_pairs)(const void* communicator, char* text, size_t room);
 };
 
-/** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off).
+/** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off
+ *  without STRATA_DEVICE_NATIVE=refuse).
  *  Thread-safe after MPI_Init. */
 const struct strata_mpi_introspection* strata_mpi_introspect(void);
 

@@ -65,6 +65,13 @@ CommandLine::Option CommandLine::option(const char* name, std::string& value, co
   return app_->add(name, value, placeholder, text);
 }
 
+CommandLine::Option CommandLine::several(const char* name, std::vector<std::string>& values, const char* placeholder,
+                                         const char* text) {
+  const Option added = app_->add(name, values, placeholder, text);
+  of(added.option_).allow_extra_args(false)->take_all();
+  return added;
+}
+
 CommandLine::Option CommandLine::words(const char* name, std::vector<std::string>& values, const char* placeholder,
                                        const char* text) {
   return app_->add(name, values, placeholder, text);

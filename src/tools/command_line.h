@@ -14,7 +14,7 @@
 namespace strata::tools {
 
 /// What a tool understands. The values are written by parse(); those of options that were not given stay as they are.
-/// An option may come once.
+/// An option may come once, but for those of several().
 class CommandLine {
 public:
   /// An option among the others. Valid as long as its CommandLine.
@@ -44,6 +44,8 @@ public:
   /// --name PLACEHOLDER, or the next word without a --name if `name` has no dashes. The names of one option are
   /// separated by commas.
   Option option(const char* name, std::string& value, const char* placeholder, const char* text);
+  /// --name PLACEHOLDER, as often as wanted.
+  Option several(const char* name, std::vector<std::string>& values, const char* placeholder, const char* text);
   /// All further words.
   Option words(const char* name, std::vector<std::string>& values, const char* placeholder, const char* text);
   /// A number from `least` to `most`.

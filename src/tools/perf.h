@@ -61,6 +61,7 @@ struct PerfRow {
   Spread ratio; ///< native / strata: above one, strata is faster
   std::uint64_t pairs = 0, calls_per_batch = 0;
   std::string algorithm; ///< what strata ran
+  std::string way;       ///< the algorithm as strata-table(5) has it; empty: it is not settled
   double predicted_seconds = 0;
   std::int64_t errors = 0, native_errors = 0; ///< wrong elements, over all ranks
   double copy_seconds = 0;                    ///< --floor: all ranks at once copy the vector

@@ -205,16 +205,18 @@ std::string Bench::what_runs(const Kind& kind) const {
 /// The first calls of a size try one way after the other; what stays is to be measured. Rank 0's clock ends it for all:
 /// a library whose ranks wait for each other's core needs a slice of the scheduler per call.
 void Bench::finish_trial(const Kind& strata, std::uint64_t bytes) const {
+  // Many calls at a stretch: the question between them leaves caches, and with more ranks than cores the scheduler, as
+  // no program does that the trial is to be for.
+  constexpr double stretch_seconds = 50e-3;
   const double patience = 10 * flags_.seconds;
-  // Some calls at a stretch, or the question between them would leave them cold caches.
-  const int stretch = bytes < std::size_t{1} << 20 ? 32 : 4;
   const double begin = clock_seconds();
-  while (choice_facts(strata_, strata.communicator, bytes).value("on_trial", false)) {
-    int in_time = clock_seconds() - begin < patience ? 1 : 0;
-    MPI_Bcast(&in_time, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (in_time == 0) return;
-    for (int j = 0; j < stretch; ++j)
-      call(strata);
+  std::uint64_t stretch = 4;
+  for (double seconds = 0; choice_facts(strata_, strata.communicator, bytes).value("on_trial", false);) {
+    if (seconds > 0) stretch = calls_for(stretch_seconds, seconds / static_cast<double>(stretch), 1, 2 * stretch);
+    if (clock_seconds() - begin >= patience) stretch = 0;
+    MPI_Bcast(&stretch, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (stretch == 0) return;
+    seconds = batch(strata, stretch) * static_cast<double>(stretch);
   }
 }
 
@@ -266,6 +268,7 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   }
   native_seconds = longest_of_all(native_seconds);
   strata_seconds = longest_of_all(strata_seconds);
+  row.way = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("way", "");
   row.algorithm = what_runs(strata); // by now: a trial may have gone on for longer than anybody waited
   // Once more after all these calls, when slots and windows have gone round many times.
   if (flags_.check) row.errors += wrong_elements(strata);

@@ -62,6 +62,7 @@ json document_of(const PerfFlags& flags, const PerfRun& run) {
                   {"pairs", row.pairs},
                   {"calls_per_batch", row.calls_per_batch},
                   {"algorithm", row.algorithm},
+                  {"way", row.way},
                   {"predicted_seconds", row.predicted_seconds}};
     if (flags.check) entry["errors"] = row.errors;
     if (flags.check) entry["native_errors"] = row.native_errors;

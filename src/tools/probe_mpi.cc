@@ -49,9 +49,10 @@ int probe(const ProbeFlags& flags, int rank) {
   const std::string profile = links_profile(*strata, world);
   if (profile.empty()) return complain(tool, "several nodes have the same host name, so a profile cannot name them", 1);
   tell_findings(profile);
+  const int status = write_out(tool, flags.output, profile); // before a picture that cannot be drawn
   if (!flags.svg.empty())
     if (const Status drawn = draw_pairs(flags.svg, *strata); !drawn) return complain(tool, drawn.error().message, 1);
-  return write_out(tool, flags.output, profile);
+  return status;
 }
 
 } // namespace

@@ -16,6 +16,7 @@ struct TuneFlags {
   double seconds = 1;               ///< for each size
   double total_seconds = 600;       ///< no other size is begun after that
   bool all = false;                 ///< all candidates, not only the best by prediction
+  std::vector<std::string> ways;    ///< these instead, in the words of strata-table(5); empty: not given
   std::string output;               ///< file for the table; empty: standard output
   bool force = false;               ///< replace a file
 };

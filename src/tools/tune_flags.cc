@@ -30,6 +30,22 @@ Status settle_sizes(TuneFlags& flags, const std::vector<std::string>& words) {
   return ok();
 }
 
+/// As a table writes them, each once and without the MPI library's own, which is measured in any case.
+Status settle_ways(TuneFlags& flags) {
+  std::vector<std::string> ways;
+  for (const std::string& words : flags.ways) {
+    const auto way = tune::way_from(words);
+    if (!way)
+      return argument_error(fmt::format("--way '{}' is not allowed: {}", printable(words), way.error().message));
+    std::string text = to_text(*way);
+    if (*way != tune::Way{} && std::find(ways.begin(), ways.end(), text) == ways.end()) ways.push_back(std::move(text));
+  }
+  if (ways.empty() && !flags.ways.empty())
+    return argument_error("--way native is measured in any case; name another to compare it with");
+  flags.ways = std::move(ways);
+  return ok();
+}
+
 } // namespace
 
 std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
@@ -40,13 +56,17 @@ std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
              "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; 8:64M without");
   line.option("-o,--output", flags.output, "FILE", "write the table to FILE, at once, instead of to standard output");
   line.flag("--force", flags.force, "replace FILE if it is there");
-  line.flag("--all", flags.all, "measure all candidates, not only the best by prediction");
+  const auto all = line.flag("--all", flags.all, "measure all candidates, not only the best by prediction");
+  line.several("--way", flags.ways, "WAY",
+               "measure this way, such as 'direct+ring slice=384K', instead of those predicted; may come several times")
+      .excludes(all);
   line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each size, 1 without");
   line.number("--total", flags.total_seconds, 0.001, 1e6, "SECONDS",
               "begin no other size after that many seconds, 600 without");
   if (const auto status = line.parse(count, arguments)) return status;
   if (const Status settled = settle_sizes(flags, sizes); !settled)
     return complain(tool, settled.error().message, bad_usage);
+  if (const Status settled = settle_ways(flags); !settled) return complain(tool, settled.error().message, bad_usage);
   if (flags.force && flags.output.empty()) return complain(tool, "--force is for a file: --output", bad_usage);
   return std::nullopt;
 }

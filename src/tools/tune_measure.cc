@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/tune_measure.h"
 
+#include "tools/complaint.h"
 #include "tools/perf.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +18,10 @@ constexpr std::size_t best_candidates = 6;
 constexpr double batch_seconds = 100e-6;  // long beside the clock's resolution and the barrier's skew
 constexpr std::uint64_t fewest_calls = 8; // the first find the caches as the way before left them
 constexpr double short_call_seconds = 10e-3;
+/// Networks have queues, and allowances that a way may use up, and which fill again while others have their turn.
+constexpr double network_batch_seconds = 50e-3;
+constexpr std::uint64_t fewest_long_calls = 4; // of those that are not even short: the first is not counted
+constexpr double very_long_call_seconds = 100e-3;
 constexpr std::uint64_t most_calls = 5000;
 constexpr std::size_t fewest_rounds = 3, most_rounds = 200;
 /// Ways this far behind the best after so many rounds are not measured further.
@@ -39,6 +46,7 @@ bool Sweep::take_memory() {
 
 /// The same on all ranks: strata decides from what they agreed on.
 std::vector<std::string> Sweep::words_of_ways(std::uint64_t bytes) const {
+  if (!flags_.ways.empty()) return flags_.ways;
   const nlohmann::json choice = choice_facts(strata_, communicator_, bytes);
   std::vector<std::string> words;
   std::size_t taken = 0;
@@ -56,20 +64,28 @@ std::vector<Sweep::Contender> Sweep::contenders(std::uint64_t bytes) const {
   std::vector<Contender> all{{"native", true, true, {}}};
   // What cannot be set up (no memory, an unreachable peer) fails on all ranks alike.
   for (const std::string& words : words_of_ways(bytes))
-    if (strata_.use_way(&communicator_, bytes, words.c_str()) == 0) all.push_back({words, false, true, {}});
+    if (strata_.use_way(&communicator_, bytes, words.c_str()) == 0)
+      all.push_back({words, false, true, {}});
+    else if (!flags_.ways.empty())
+      complain("strata-tune", fmt::format("{} bytes: '{}' is not possible here", bytes, words), 0);
   return all;
 }
 
-/// Seconds of a call, on this rank.
+/// Seconds of a call, on this rank; the first calls between nodes are not counted.
 double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64_t calls) const {
   if (!contender.is_native) strata_.use_way(&communicator_, bytes, contender.words.c_str());
   const AllReduce function =
       contender.is_native ? reinterpret_cast<AllReduce>(strata_.native_allreduce) : &MPI_Allreduce;
+  const auto run = [&](std::uint64_t number) {
+    for (std::uint64_t call = 0; call < number; ++call)
+      function(input_.get(), output_.get(), static_cast<int>(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, communicator_);
+  };
   MPI_Barrier(MPI_COMM_WORLD);
+  const std::uint64_t uncounted = between_nodes_ ? calls / 4 : 0;
+  run(uncounted);
   const double begin = clock_seconds();
-  for (std::uint64_t call = 0; call < calls; ++call)
-    function(input_.get(), output_.get(), static_cast<int>(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, communicator_);
-  return (clock_seconds() - begin) / static_cast<double>(calls);
+  run(calls - uncounted);
+  return (clock_seconds() - begin) / static_cast<double>(calls - uncounted);
 }
 
 /// Rank 0's first measurements decide for all. They also touch what first calls touch.
@@ -78,8 +94,9 @@ std::uint64_t Sweep::calls_per_batch(const std::vector<Contender>& contenders, s
   for (const Contender& contender : contenders)
     seconds.push_back(batch(contender, bytes, 1));
   const double shortest = least(seconds);
-  std::uint64_t calls =
-      calls_for(batch_seconds, shortest, shortest < short_call_seconds ? fewest_calls : 1, most_calls);
+  std::uint64_t fewest = shortest < short_call_seconds ? fewest_calls : 1;
+  if (between_nodes_ && shortest < very_long_call_seconds) fewest = std::max(fewest, fewest_long_calls);
+  std::uint64_t calls = calls_for(between_nodes_ ? network_batch_seconds : batch_seconds, shortest, fewest, most_calls);
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   return calls;
 }
@@ -92,7 +109,7 @@ void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, s
   std::size_t next = 0;
   for (Contender& contender : contenders)
     if (contender.is_left) contender.seconds.push_back(seconds[next++]);
-  if (contenders.front().seconds.size() < rounds_before_dropping) return;
+  if (!flags_.ways.empty() || contenders.front().seconds.size() < rounds_before_dropping) return;
   // Rank 0 knows the times of all.
   double best = least(contenders.front().seconds);
   for (const Contender& contender : contenders)
@@ -108,7 +125,8 @@ void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, s
 MeasuredSize Sweep::measure(std::uint64_t bytes) {
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
   MeasuredSize size{bytes, {}};
-  if (context_facts(strata_, communicator_).contains("ranks")) {
+  if (const nlohmann::json facts = context_facts(strata_, communicator_); facts.contains("ranks")) {
+    between_nodes_ = facts.value("nodes", 1) > 1;
     const double begin = clock_seconds();
     std::vector<Contender> all = contenders(bytes);
     const std::uint64_t calls = calls_per_batch(all, bytes);

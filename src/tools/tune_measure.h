@@ -37,6 +37,7 @@ private:
   const TuneFlags& flags_;
   const strata_mpi_introspection& strata_;
   MPI_Comm communicator_ = MPI_COMM_NULL; ///< of the size that is measured: what it needs goes with it
+  bool between_nodes_ = false;
   Pages input_{nullptr, &std::free}, output_{nullptr, &std::free};
 };
 

@@ -97,8 +97,8 @@ int tune_machine(const TuneFlags& flags) {
              0);
   if (static_cast<std::size_t>(unserved) == sizes.size()) return 1;
   if (rank_in_world() != 0) return 0;
-  return write_out(tool, flags.output, to_text(table_of(*machine, sizes, flags.all ? Remarks::all : Remarks::fastest)),
-                   existing(flags));
+  const Remarks remarks = flags.all || !flags.ways.empty() ? Remarks::all : Remarks::fastest;
+  return write_out(tool, flags.output, to_text(table_of(*machine, sizes, remarks)), existing(flags));
 }
 
 } // namespace
