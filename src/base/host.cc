@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -102,13 +101,6 @@ std::optional<double> cpu_quota(std::string_view groups, const std::string& moun
 }
 
 std::optional<double> cpu_quota() { return cpu_quota(content("/proc/self/cgroup"), "/sys/fs/cgroup"); }
-
-std::uint64_t usable_cores() {
-  std::uint64_t cores = std::max<std::uint64_t>(1, allowed_cpus().size());
-  if (const auto quota = cpu_quota(); quota && *quota < static_cast<double>(cores))
-    cores = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(*quota)));
-  return cores;
-}
 
 std::uint64_t hardware_threads() {
   const long count = ::sysconf(_SC_NPROCESSORS_CONF);

@@ -19,10 +19,6 @@ std::optional<double> cpu_quota();
 /// The same, from the text of /proc/self/cgroup and the folder where control groups are mounted.
 std::optional<double> cpu_quota(std::string_view groups, const std::string& mount);
 
-/// Hardware threads that can be busy at once: in the affinity mask, or in the quota rounded up, whichever is less; at
-/// least 1.
-std::uint64_t usable_cores();
-
 /// Hardware threads of the machine, whoever may use them; at least 1.
 std::uint64_t hardware_threads();
 

@@ -192,7 +192,7 @@ json installation_facts() {
           {"kernels", process.kernels().instruction_set},
           {"machine",
            {{"text", process.facts().machine},
-            {"usable_cores", process.facts().usable_cores},
+            {"usable_cores", cores_together({&process.facts().cores, 1})},
             {"trouble", process.facts().trouble}}},
           {"transports", transport_facts(process, folders)},
           {"accelerators", device_facts(options)},

@@ -51,11 +51,10 @@ LocalFacts local_facts(const Options& options) {
     facts.trouble = entry.error().message;
   else
     reinterpret_cast<TopologyEntry> (*entry)(&facts);
-  facts.usable_cores = usable_cores();
   facts.cores = core_share();
   facts.network_switch = innermost_switch(scheduler_place());
-  if (facts.machine.empty())
-    facts.machine = fmt::format("{} usable core{}", facts.usable_cores, facts.usable_cores == 1 ? "" : "s");
+  const std::uint32_t usable = cores_together({&facts.cores, 1});
+  if (facts.machine.empty()) facts.machine = fmt::format("{} usable core{}", usable, usable == 1 ? "" : "s");
   return facts;
 }
 

@@ -11,15 +11,14 @@ namespace strata::topo {
 /// This process' place as hwloc sees it; place.memory_group is left 0.
 struct LocalFacts {
   RankFacts place;
-  std::uint64_t usable_cores = 1;     ///< hardware threads: the affinity mask or the cgroup's quota, whichever is less
-  CoreShare cores;                    ///< the same in its parts, for a comparison with other processes
+  CoreShare cores;                    ///< what it may use of them
   std::uint64_t last_level_cache = 0; ///< bytes of the largest cache above this process' cores; 0 unknown
   std::string network_switch;         ///< that this node is at by the scheduler's word; empty: it says nothing
   std::string machine;                ///< one line: "1 package, 2 cores, 32 MiB L3"
   std::string trouble;                ///< why hwloc could not be asked; empty when it was
 };
 
-/// Asks the module hwloc.so. Without it only usable_cores is known, and `trouble` says why. Takes some milliseconds:
+/// Asks the module hwloc.so. Without it only `cores` is known, and `trouble` says why. Takes some milliseconds:
 /// ask once.
 LocalFacts local_facts(const Options& options);
 
@@ -36,7 +35,7 @@ Result<std::vector<std::string>> networks_near(const Options& options, const std
 /// two do not fit, there is no switch, or the name has more than letters, digits and any of "-_+", or over 64 of them.
 std::string innermost_switch(const SchedulerPlace& place);
 
-/// The entry of the module: fills in all but usable_cores. False when hwloc cannot load the machine; then `trouble`
+/// The entry of the module: fills in all but `cores`. False when hwloc cannot load the machine; then `trouble`
 /// says why.
 using TopologyEntry = bool (*)(LocalFacts* facts);
 inline constexpr const char* topology_symbol = "strata_topology_v1";

@@ -144,8 +144,9 @@ const void* MessageChannel::arrived(std::size_t index, std::uint64_t slice) { re
 std::size_t MessageChannel::arrived_bytes(std::size_t index, std::uint64_t slice) { return look(index, slice).size; }
 
 void MessageChannel::refuse(std::size_t index, std::uint64_t slice, std::size_t bytes) {
-  fail(fmt::format("a message of {} bytes came where the arguments of this rank's call make it {}",
-                   arrived_bytes(index, slice), bytes));
+  const std::size_t came = arrived_bytes(index, slice);
+  const std::lock_guard guard(carrier_.lock); // another thread may move messages of this channel on
+  fail(fmt::format("a message of {} bytes came where the arguments of this rank's call make it {}", came, bytes));
 }
 
 void MessageChannel::release(std::size_t index, std::uint64_t slice) {

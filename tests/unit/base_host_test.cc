@@ -62,11 +62,17 @@ TEST_F(HostTest, NoLimitAndNonsenseAreNoQuota) {
     EXPECT_EQ(quota(groups), std::nullopt) << groups;
 }
 
-TEST(Host, AtLeastOneCoreIsUsableAndNoMoreThanTheMaskAllows) {
+TEST(Cores, AreAtLeastOneAndNoMoreThanTheMaskAndTheQuotaAllow) {
   const auto cpus = allowed_cpus();
   ASSERT_FALSE(cpus.empty());
-  EXPECT_GE(usable_cores(), 1u);
-  EXPECT_LE(usable_cores(), cpus.size());
+  const auto usable = cores_together(std::vector{core_share()});
+  EXPECT_GE(usable, 1u);
+  EXPECT_LE(usable, cpus.size());
+  if (const auto quota = cpu_quota()) {
+    EXPECT_LT(usable, *quota + 1);
+  } else {
+    EXPECT_EQ(usable, cpus.size());
+  }
 }
 
 TEST(Cores, AreThoseOfAllMasksTogether) {
@@ -98,7 +104,6 @@ TEST(Cores, AreSharedAsThisProcessMay) {
   EXPECT_EQ(share.threads, allowed_cpus().size());
   EXPECT_GE(share.machine, share.threads);
   EXPECT_EQ(share.mask, core_share().mask);
-  EXPECT_EQ(cores_together(std::vector{share}), usable_cores());
 }
 
 TEST(Host, HasOneSocketSpaceForAllOfItsProcesses) {

@@ -12,7 +12,8 @@ TEST(LocalFacts, WithoutTheModuleTellWhyAndHowManyCores) {
   options.module_path = "/nonexistent";
   const auto facts = local_facts(options);
   EXPECT_EQ(facts.trouble, "module hwloc.so is not in /nonexistent");
-  EXPECT_EQ(facts.usable_cores, usable_cores());
+  EXPECT_EQ(facts.cores.mask, core_share().mask);
+  EXPECT_EQ(facts.cores.threads, allowed_cpus().size());
   EXPECT_EQ(facts.place.cache, -1);
   EXPECT_NE(facts.machine.find("usable core"), std::string::npos) << facts.machine;
 }

@@ -334,6 +334,39 @@ TEST_F(MessageChannelTest, IsConnectedWhenItHasReachedItsReceiversAndHeardOfItsS
   EXPECT_TRUE(to->connected());
 }
 
+TEST_F(MessageChannelTest, IsNotMadeForSendersThatWereWaitedForInVainUntilTheyGreet) {
+  const ChannelShape shape{8, 1, {}, {incoming(0, 0, 0, 8)}};
+  auto to = receiver();
+  ASSERT_TRUE(to->connect({}));
+  EXPECT_TRUE(receiver_links_->prepare(shape)) << "nobody has lost patience yet";
+  to->give_up_connecting();
+  to.reset();
+  const auto refused = receiver_links_->prepare(shape);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "rank 0 was not heard of before");
+  receiver_carrier_.heard.insert('a');
+  EXPECT_TRUE(receiver_links_->prepare(shape)) << "it has greeted since";
+}
+
+TEST_F(MessageChannelTest, IsNotMadeForPeersThatHaveFailed) {
+  sender_carrier_.bury('b');
+  const auto refused = sender_links_->prepare({8, 1, {{{1, 0, 0}, 0, {1}, 8}}, {}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "rank 1: it died");
+}
+
+TEST_F(MessageChannelTest, FailsForAMessageThatIsTooShortForTheCall) {
+  const auto from = sender();
+  const auto to = receiver();
+  ASSERT_TRUE(from->start_send(0, 0, "four", 4));
+  move_letters();
+  ASSERT_NE(to->arrived(0, 0), nullptr) << "short messages are the plan's too";
+  EXPECT_EQ(to->arrived_bytes(0, 0), 4u);
+  EXPECT_EQ(to->failure(), nullptr);
+  to->refuse(0, 0, 8);
+  EXPECT_STREQ(to->failure(), "a message of 4 bytes came where the arguments of this rank's call make it 8");
+}
+
 TEST_F(MessageChannelTest, AbandonsReceiversThatItCouldNotReach) {
   auto from = sender();
   ASSERT_TRUE(from->connect({}));
