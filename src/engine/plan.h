@@ -115,8 +115,9 @@ public:
   /// The ranks that the oldest slice in flight still waits for, ascending, and in `step` what it would do with what
   /// they send; none when it waits for room only.
   std::vector<std::int32_t> awaited(std::string& step) const;
-  /// Forgets its requests, which the caller gives up because a peer is gone. Only depart() may follow.
-  void abandon() { requests_.clear(); }
+  /// Forgets its requests, which the caller gives up because a peer is gone; their buffers are not read any more when
+  /// this returns, after a few seconds at most. Only depart() may follow.
+  void abandon();
 
   void depart();
   bool quiescent();

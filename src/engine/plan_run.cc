@@ -20,7 +20,10 @@ void Plan::submit(Request& request) {
   request.started_slices = 0;
   request.finished_slices = 0;
   request.on_device = request.memory != nullptr && request.memory->on_device();
-  if (request.slices > 0) requests_.push_back(&request);
+  if (request.slices == 0) return;
+  requests_.push_back(&request);
+  for (auto& channel : channels_)
+    if (channel) channel->begin_call();
 }
 
 // Slices of at most two lengths belong to a request, so three are enough for one request after the other; with more

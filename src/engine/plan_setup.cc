@@ -174,6 +174,12 @@ const char* Plan::failure() const {
   return nullptr;
 }
 
+void Plan::abandon() {
+  requests_.clear();
+  for (auto& channel : channels_)
+    if (channel) channel->give_up_call();
+}
+
 void Plan::depart() {
   for (auto& channel : channels_)
     if (channel) channel->depart();

@@ -46,8 +46,12 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
 void BufferPool::put(Buffer* buffer) {
   bytes_in_use_ -= buffer->room;
   if (idle_bytes_ + buffer->room > most_idle_bytes_) return free(buffer);
-  idle_bytes_ += buffer->room;
-  idle_[size_class(buffer->room)].push_back(buffer);
+  try {
+    idle_[size_class(buffer->room)].push_back(buffer);
+    idle_bytes_ += buffer->room;
+  } catch (const std::bad_alloc&) {
+    free(buffer);
+  }
 }
 
 } // namespace strata::transport

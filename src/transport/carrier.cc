@@ -3,17 +3,41 @@
 
 #include "transport/message_channel.h"
 
+#include <algorithm>
+
 namespace strata::transport {
 
 Carrier::~Carrier() = default;
 
+bool Carrier::end_call(std::uint64_t written, bool begun) {
+  const std::uint64_t needed = begun ? std::max(written, owed_) : written;
+  if (gone() < needed) flush();
+  if (gone() < needed) {
+    if (calls_.load(std::memory_order_relaxed) == (begun ? 1 : 0)) return false;
+    owed_ = std::max(owed_, needed);
+  }
+  if (begun) calls_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
 void Carrier::enter(MessageChannel& channel) {
+  struct Entry { ///< undone where memory ends half-way
+    Carrier& carrier;
+    MessageChannel& channel;
+    std::deque<Parked> waiting;
+    bool complete = false;
+    ~Entry() {
+      for (const Parked& message : waiting)
+        carrier.let_go(message.payload);
+      if (!complete) carrier.leave(channel);
+    }
+  } entry{*this, channel, {}};
   channels_[{channel.context_key(), channel.plan()}] = &channel;
-  std::deque<Parked> waiting;
-  waiting.swap(parked_);
+  entry.waiting.swap(parked_);
   parked_bytes_ = 0;
-  for (const Parked& message : waiting)
-    if (!deliver(message.header, message.payload)) let_go(message.payload);
+  for (; !entry.waiting.empty(); entry.waiting.pop_front())
+    if (!deliver(entry.waiting.front().header, entry.waiting.front().payload)) let_go(entry.waiting.front().payload);
+  entry.complete = true;
 }
 
 void Carrier::leave(MessageChannel& channel) {
@@ -67,6 +91,7 @@ void Carrier::note_answer(const WireHeader& header) {
 }
 
 void Carrier::completed(Post& message, const char* failure) {
+  message.under_way = false;
   SendRecord& record = *message.record;
   if (MessageChannel* channel = record.channel; channel != nullptr) {
     if (failure != nullptr) channel->fail(failure);

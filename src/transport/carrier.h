@@ -33,6 +33,7 @@ struct Post {
   const void* payload = nullptr;
   std::size_t bytes = 0;
   SendRecord* record = nullptr;
+  bool under_way = false; ///< the carrier reads its payload
 };
 
 class Carrier {
@@ -83,6 +84,15 @@ public:
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_relaxed); }
   std::uint64_t gone() const { return gone_.load(std::memory_order_acquire); }
 
+  /// A call of some channel begins; it ends when end_call() is true, or with give_up_call(). Without the lock.
+  void begin_call() { calls_.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether a thread may go from a call that wrote up to `written`: that has left this process, or another thread's
+  /// call goes on, which moves it on and then waits for it too. A thread that waited for all that is under way might
+  /// wait for the messages of another communicator, whose receivers wait for what this thread does next. `begun`: the
+  /// call was counted by begin_call().
+  bool end_call(std::uint64_t written, bool begun);
+  void give_up_call() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+
   void enter(MessageChannel& channel);
   void leave(MessageChannel& channel);
   /// Keeps the records of posts under way beyond the life of their channel.
@@ -124,6 +134,8 @@ private:
   bool park(const WireHeader& header, const Payload& payload);
   MessageChannel* channel_of(const WireHeader& header) const;
 
+  std::atomic<std::uint32_t> calls_{0};
+  std::uint64_t owed_ = 0; ///< what threads wrote that went before it had left
   std::map<Route, MessageChannel*> channels_;
   std::set<PeerNumber> silent_;
   std::deque<Parked> parked_;

@@ -2,15 +2,25 @@
 #include "transport/message_channel.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
+#include <thread>
 
 namespace strata::transport {
+namespace {
+
+// For what was posted in a call that is given up: to be read by peers that live, and then to be taken back.
+constexpr auto patience_with_readers = std::chrono::milliseconds(2000);
+constexpr auto patience_with_the_carrier = std::chrono::milliseconds(500);
+constexpr auto between_looks = std::chrono::microseconds(50);
+
+} // namespace
 
 MessageChannel::MessageChannel(Carrier& carrier, Identity identity, const ChannelShape& shape,
                                std::span<const Party> destinations, std::vector<Party> sources)
     : carrier_(carrier), identity_(identity), plan_(shape.plan), window_(std::max<std::size_t>(shape.window, 1)),
       record_count_(shape.outgoing.size() * window_), records_(new SendRecord[record_count_]),
-      posts_(new Post[destinations.size() * window_]), parties_(std::move(sources)),
+      post_count_(destinations.size() * window_), posts_(new Post[post_count_]), parties_(std::move(sources)),
       arrivals_(shape.incoming, shape.window) {
   std::size_t first = 0;
   for (std::size_t index = 0; index < shape.outgoing.size(); ++index) {
@@ -96,6 +106,11 @@ bool MessageChannel::connected() {
   return connected_;
 }
 
+void MessageChannel::begin_call() {
+  if (!in_call_) carrier_.begin_call();
+  in_call_ = true;
+}
+
 bool MessageChannel::start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {
   SendRecord& record = record_of(index, slice);
   const std::uint32_t peers = messages_[index].peers;
@@ -118,7 +133,8 @@ bool MessageChannel::start_send(std::size_t index, std::uint64_t slice, const vo
       const char* why = carrier_.peer_failure(post.peer);
       note_peer_failure(post.peer, why == nullptr ? "a message could not be sent" : why);
     }
-    if (posted != Carrier::Posted::under_way) record.unfinished.fetch_sub(1, std::memory_order_release);
+    post.under_way = posted == Carrier::Posted::under_way;
+    if (!post.under_way) record.unfinished.fetch_sub(1, std::memory_order_release);
     ++record.posted;
     ++traffic_.messages;
     traffic_.bytes += bytes;
@@ -166,10 +182,48 @@ bool MessageChannel::progress() {
 }
 
 bool MessageChannel::flushed() {
-  const std::uint64_t written = last_written_.load(std::memory_order_relaxed);
-  if (carrier_.gone() >= written) return true;
-  if (std::unique_lock guard(carrier_.lock, std::try_to_lock); guard.owns_lock()) carrier_.flush();
-  return carrier_.gone() >= written;
+  if (!in_call_ && carrier_.gone() >= last_written_.load(std::memory_order_relaxed)) return true;
+  const std::lock_guard guard(carrier_.lock);
+  if (!carrier_.end_call(last_written_.load(std::memory_order_relaxed), in_call_)) return false;
+  in_call_ = false;
+  last_written_.store(0, std::memory_order_relaxed); // also what another thread sees to now
+  return true;
+}
+
+void MessageChannel::give_up_call() {
+  forget_unposted();
+  const auto finish_within = [this](std::chrono::steady_clock::duration patience) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!quiescent()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      (void)progress();
+      std::this_thread::sleep_for(between_looks);
+    }
+    return true;
+  };
+  if (!finish_within(patience_with_readers)) {
+    drop_connections_of_unfinished();
+    (void)finish_within(patience_with_the_carrier);
+  }
+  if (in_call_) carrier_.give_up_call();
+  in_call_ = false;
+}
+
+void MessageChannel::forget_unposted() {
+  for (std::size_t index = 0; index < messages_.size(); ++index)
+    for (std::size_t slot = 0; slot < window_; ++slot) {
+      SendRecord& record = record_of(index, slot);
+      if (record.slice_plus_one == 0) continue;
+      record.unfinished.fetch_sub(messages_[index].peers - record.posted, std::memory_order_release);
+      record.posted = messages_[index].peers;
+    }
+}
+
+/// A carrier takes posts back only with the connection that they wait for.
+void MessageChannel::drop_connections_of_unfinished() {
+  const std::lock_guard guard(carrier_.lock);
+  for (std::size_t post = 0; post < post_count_; ++post)
+    if (posts_[post].under_way) carrier_.abandon(posts_[post].peer);
 }
 
 bool MessageChannel::quiescent() {
@@ -212,16 +266,26 @@ bool MessageChannel::deliver(const WireHeader& header, const Payload& payload) {
   return true;
 }
 
-void MessageChannel::fail(const std::string& why) {
+void MessageChannel::fail(const std::string& why) noexcept {
   if (failed_.load(std::memory_order_relaxed)) return;
-  failure_ = why;
+  try {
+    failure_ = why;
+  } catch (const std::bad_alloc&) {
+    failure_ = "out of memory"; // short enough for a string without memory of its own
+  }
   failed_.store(true, std::memory_order_release);
   news_.store(true, std::memory_order_release);
 }
 
-void MessageChannel::note_peer_failure(PeerNumber peer, const char* why) {
-  for (const Party& party : parties_)
-    if (party.peer == peer) return fail(fmt::format("rank {} is gone: {}", party.rank, why));
+void MessageChannel::note_peer_failure(PeerNumber peer, const char* why) noexcept {
+  for (const Party& party : parties_) {
+    if (party.peer != peer) continue;
+    try {
+      return fail(fmt::format("rank {} is gone: {}", party.rank, why));
+    } catch (...) {
+      return fail("a rank is gone"); // short enough for a string without memory of its own
+    }
+  }
 }
 
 MessageLinks::MessageLinks(Carrier& carrier, std::span<const PeerAddress> ranks, std::int32_t self,

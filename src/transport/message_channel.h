@@ -39,6 +39,7 @@ public:
   Status connect(std::span<const std::uint64_t> announcements) override;
   bool connected() override;
   void give_up_connecting() override;
+  void begin_call() override;
   bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) override;
   bool sent(std::size_t index, std::uint64_t slice) override;
   const void* arrived(std::size_t index, std::uint64_t slice) override;
@@ -48,6 +49,7 @@ public:
   void finished(std::uint64_t slice) override;
   bool progress() override;
   bool flushed() override;
+  void give_up_call() override;
   bool quiescent() override;
   const char* failure() const override;
 
@@ -61,8 +63,8 @@ public:
   bool deliver(const WireHeader& header, const Payload& payload);
   void note_post_finished() { news_.store(true, std::memory_order_release); }
   void note_written(std::uint64_t sequence) { last_written_.store(sequence, std::memory_order_relaxed); }
-  void note_peer_failure(PeerNumber peer, const char* why);
-  void fail(const std::string& why);
+  void note_peer_failure(PeerNumber peer, const char* why) noexcept;
+  void fail(const std::string& why) noexcept;
 
 private:
   struct Message {
@@ -75,6 +77,8 @@ private:
   }
   SendRecord& record_of(std::size_t index, std::uint64_t slice) { return records_[index * window_ + slice % window_]; }
   Payload look(std::size_t index, std::uint64_t slice);
+  void forget_unposted();
+  void drop_connections_of_unfinished();
 
   Carrier& carrier_;
   Identity identity_;
@@ -83,11 +87,13 @@ private:
   std::vector<Message> messages_;
   std::size_t record_count_ = 0;
   std::unique_ptr<SendRecord[]> records_;
+  std::size_t post_count_ = 0;
   std::unique_ptr<Post[]> posts_;
   std::vector<Party> parties_; ///< all that it hears from or sends to, by rank
   ArrivalTable arrivals_;
   std::atomic<std::uint64_t> done_below_{0}; ///< slices below it are finished: nothing may come for them
   std::atomic<std::uint64_t> last_written_{0};
+  bool in_call_ = false;
   bool greeting_ = false;
   bool connected_ = false;
   std::atomic<bool> news_{false};

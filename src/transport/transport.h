@@ -91,6 +91,9 @@ public:
   /// not come, or when it came in the usual way.
   virtual std::size_t arrived_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
 
+  /// A call is going to use this channel, until flushed() is true or it is given up.
+  virtual void begin_call() {}
+
   /// Starts outgoing message `index` of `slice`. False: no room now, try again after progress(). `bytes` > 0.
   /// `payload` must stay unchanged until sent() is true.
   virtual bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) = 0;
@@ -124,9 +127,11 @@ public:
   /// Moves messages on. True if anything happened that may let a step run.
   virtual bool progress() { return false; }
 
-  /// Whether everything that was sent has left this process (design: local completion is not delivery). Call
-  /// progress() between the calls until it is true.
+  /// Whether everything that was sent has left this process (design: local completion is not delivery), or another
+  /// thread's call sees to that. Call progress() between the calls until it is true.
   virtual bool flushed() { return true; }
+  /// The call is given up: its payloads are not read any more when this returns. Takes a few seconds at most.
+  virtual void give_up_call() {}
 
   /// This rank will not use the channel any more; it may be destroyed once quiescent() is true: then no peer reads its
   /// memory any more. Sends nothing that needs an answer.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <list>
 #include <set>
+#include <utility>
 
 namespace strata::transport {
 namespace {
@@ -96,7 +97,10 @@ public:
   void greet(PeerNumber peer) override { greetings.insert(peer); }
   bool greeting_sent(PeerNumber peer) const override { return reached.count(peer) != 0; }
   bool has_greeted(PeerNumber peer) const override { return heard.count(peer) != 0; }
-  void abandon(PeerNumber peer) override { abandoned.insert(peer); }
+  void abandon(PeerNumber peer) override {
+    abandoned.insert(peer);
+    complete_all("given up");
+  }
   Posted post(Post& message) override {
     if (room == 0) return Posted::no_room;
     --room;
@@ -117,8 +121,12 @@ public:
       }
     ADD_FAILURE() << "a payload was let go of twice";
   }
-  void advance() override {}
-  void flush() override { gone_ = sequence_.load(); }
+  void advance() override {
+    if (!asynchronous) complete_all(nullptr);
+  }
+  void flush() override {
+    if (!stuck) gone_ = sequence_.load();
+  }
 
   void receive(const Letter& letter) {
     char* bytes = new char[letter.bytes.size() + 1];
@@ -128,9 +136,8 @@ public:
     if (!deliver(letter.header, payload)) let_go(payload);
   }
   void complete_all(const char* failure) {
-    for (Post* post : under_way)
+    for (Post* post : std::exchange(under_way, {}))
       completed(*post, failure);
-    under_way.clear();
   }
   void bury(PeerNumber peer) {
     dead = peer;
@@ -143,7 +150,8 @@ public:
   std::set<PeerNumber> greetings, reached, heard, abandoned;
   std::size_t room = 1000;
   std::size_t let_go_count = 0;
-  bool asynchronous = false;
+  bool asynchronous = false; ///< posts stay under way
+  bool stuck = false;        ///< nothing leaves this process
   PeerNumber dead = 0;
 
 private:
@@ -317,6 +325,63 @@ TEST_F(MessageChannelTest, IsFlushedOnlyWhenTheCarrierSaysSo) {
   EXPECT_LT(sender_carrier_.gone(), sender_carrier_.sequence());
   EXPECT_TRUE(from->flushed());
   EXPECT_EQ(sender_carrier_.gone(), sender_carrier_.sequence());
+}
+
+TEST_F(MessageChannelTest, LeavesWhatHasNotGoneToTheCallOfAnotherThread) {
+  const auto first = std::move(*sender_links_->prepare({7, 1, {{{1, 0, 0}, 0, {1}, 8}}, {}}));
+  const auto second = std::move(*sender_links_->prepare({8, 1, {{{1, 0, 0}, 0, {1}, 8}}, {}}));
+  sender_carrier_.stuck = true;
+  first->begin_call();
+  ASSERT_TRUE(first->start_send(0, 0, "x", 1));
+  EXPECT_FALSE(first->flushed()) << "there is no other call";
+  second->begin_call();
+  EXPECT_TRUE(first->flushed());
+  EXPECT_TRUE(first->flushed()) << "it does not ask again";
+  EXPECT_FALSE(second->flushed()) << "what the first wrote is left to this one";
+  sender_carrier_.stuck = false;
+  EXPECT_TRUE(second->flushed());
+  sender_carrier_.stuck = true;
+  first->begin_call();
+  ASSERT_TRUE(first->start_send(0, 1, "y", 1));
+  EXPECT_FALSE(first->flushed()) << "the second call is over";
+}
+
+TEST_F(MessageChannelTest, IsNoCallForOthersToLeaveThingsToOnceGivenUp) {
+  const auto first = sender();
+  const auto second = std::move(*sender_links_->prepare({8, 1, {{{1, 0, 0}, 0, {1}, 8}}, {}}));
+  sender_carrier_.stuck = true;
+  first->begin_call();
+  first->give_up_call();
+  second->begin_call();
+  ASSERT_TRUE(second->start_send(0, 0, "x", 1));
+  EXPECT_FALSE(second->flushed());
+}
+
+TEST_F(MessageChannelTest, WaitsForReadersWhenItsCallIsGivenUp) {
+  sender_carrier_.asynchronous = true;
+  const auto from = sender();
+  from->begin_call();
+  ASSERT_TRUE(from->start_send(0, 0, "x", 1));
+  sender_carrier_.room = 0;
+  ASSERT_FALSE(from->start_send(1, 0, "y", 1)) << "this one was never posted";
+  sender_carrier_.asynchronous = false;
+  from->give_up_call();
+  EXPECT_TRUE(from->quiescent());
+  EXPECT_TRUE(sender_carrier_.abandoned.empty());
+}
+
+TEST_F(MessageChannelTest, AbandonsReadersThatDoNotComeWhenItsCallIsGivenUp) {
+  sender_carrier_.asynchronous = true;
+  const std::vector<PeerAddress> addresses{{1, "a"}, {2, "b"}, {3, "c"}};
+  MessageLinks links(sender_carrier_, addresses, 0, std::vector<bool>(3, true));
+  const auto from = std::move(*links.prepare({0, 1, {{{0, 0, 0}, 0, {1}, 8}, {{0, 1, 0}, 0, {2}, 8}}, {}}));
+  from->begin_call();
+  ASSERT_TRUE(from->start_send(0, 0, "x", 1));
+  sender_carrier_.complete_all(nullptr);
+  ASSERT_TRUE(from->start_send(1, 0, "y", 1));
+  from->give_up_call();
+  EXPECT_TRUE(from->quiescent());
+  EXPECT_EQ(sender_carrier_.abandoned, std::set<PeerNumber>{'c'}) << "who has read everything is not";
 }
 
 TEST_F(MessageChannelTest, IsConnectedWhenItHasReachedItsReceiversAndHeardOfItsSenders) {

@@ -196,6 +196,45 @@ TEST_F(UcxTransportTest, IsNotFlushedWhileTheSocketsAreFull) {
   }));
 }
 
+TEST_F(UcxTransportTest, LeavesACallWhileAnotherOneWaitsForAPeerThatIsElsewhere) {
+  constexpr std::uint64_t slices = 256; // 16 MiB, more than a connection buffers
+  const auto from = channel(0, {0, slices, {outgoing({1}, 0, 65536)}, {}}, 1);
+  const auto to = channel(1, {0, slices, {}, {incoming(0, 0, 65536)}}, 1);
+  const auto other = channel(0, {0, 1, {outgoing({1}, 0, 8)}, {}}, 2);
+  const auto end_of_other = channel(1, {0, 1, {}, {incoming(0, 0, 8)}}, 2);
+  connect({from.get(), to.get(), other.get(), end_of_other.get()});
+  from->begin_call();
+  other->begin_call();
+  ASSERT_TRUE(other->start_send(0, 0, "other", 6));
+  const auto sent = pattern(65536, 3);
+  for (std::uint64_t slice = 0; slice < slices; ++slice)
+    ASSERT_TRUE(from->start_send(0, slice, sent.data(), sent.size()));
+  EXPECT_TRUE(wait_for([&] { return other->flushed(); })) << "it waited for the other channel's messages";
+  EXPECT_FALSE(from->flushed()) << "nobody would see to the messages";
+  EXPECT_TRUE(wait_for([&] {
+    from->progress();
+    to->progress();
+    return from->flushed() && from->quiescent() && end_of_other->arrived(0, 0) != nullptr;
+  }));
+}
+
+TEST_F(UcxTransportTest, TakesBackWhatNobodyReadsWhenItsCallIsGivenUp) {
+  constexpr std::uint64_t slices = 256;
+  const auto from = channel(0, {0, slices, {outgoing({1}, 0, 65536)}, {}});
+  const auto to = channel(1, {0, slices, {}, {incoming(0, 0, 65536)}});
+  connect({from.get(), to.get()});
+  from->begin_call();
+  {
+    const auto sent = pattern(65536, 3);
+    for (std::uint64_t slice = 0; slice < slices; ++slice)
+      ASSERT_TRUE(from->start_send(0, slice, sent.data(), sent.size()));
+    ASSERT_FALSE(from->quiescent());
+    from->give_up_call();
+    EXPECT_TRUE(from->quiescent());
+  }
+  EXPECT_NE(from->failure(), nullptr);
+}
+
 TEST_F(UcxTransportTest, GivesUpAPeerThatDoesNotAnswerAndStillServesTheOthers) {
   auto nobody = channel(0, {0, 1, {outgoing({2}, 0, 8)}, {}});
   ASSERT_TRUE(nobody->connect({}));

@@ -17,6 +17,7 @@ constexpr unsigned message_id = 0;
 constexpr unsigned greeting_id = 1;
 constexpr std::size_t most_early_greetings = std::size_t{1} << 20;
 constexpr std::size_t most_idle_buffer_bytes = std::size_t{32} << 20;
+constexpr const char* out_of_memory = "out of memory";
 constexpr auto patience_at_the_end = std::chrono::milliseconds(500);
 
 Error ucx_error(const char* what, ucs_status_t status) {
@@ -190,7 +191,11 @@ const char* UcxTransport::peer_failure(PeerNumber peer) const {
 void UcxTransport::on_peer_error(void* argument, ucp_ep_h, ucs_status_t status) {
   Peer& peer = *static_cast<Peer*>(argument);
   if (!peer.failure.empty()) return;
-  peer.failure = ucs_status_string(status);
+  try {
+    peer.failure = ucs_status_string(status);
+  } catch (const std::bad_alloc&) {
+    peer.failure = "it is gone"; // short enough for a string without memory of its own
+  }
   peer.transport->report_failure(peer.number);
 }
 
@@ -219,14 +224,19 @@ void UcxTransport::on_greeting_sent(void* request, ucs_status_t status, void* pe
 ucs_status_t UcxTransport::on_greeting(void* argument, const void*, std::size_t, void* bytes, std::size_t size,
                                        const ucp_am_recv_param_t* parameters) {
   if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK; // not ours: those come at once
-  UcxTransport& transport = *static_cast<UcxTransport*>(argument);
-  const std::string address(static_cast<const char*>(bytes), size);
-  if (const auto known = transport.peer_numbers_.find(address); known != transport.peer_numbers_.end()) {
-    transport.peers_[known->second]->has_greeted = true;
-  } else if (transport.early_greetings_.size() < most_early_greetings) {
-    transport.early_greetings_.insert(address);
+  try {
+    static_cast<UcxTransport*>(argument)->take_greeting(std::string(static_cast<const char*>(bytes), size));
+  } catch (const std::bad_alloc&) { // it is not heard of, as if it were out of reach
   }
   return UCS_OK;
+}
+
+void UcxTransport::take_greeting(const std::string& address) {
+  if (const auto known = peer_numbers_.find(address); known != peer_numbers_.end()) {
+    peers_[known->second]->has_greeted = true;
+  } else if (early_greetings_.size() < most_early_greetings) {
+    early_greetings_.insert(address);
+  }
 }
 
 void UcxTransport::abandon(PeerNumber number) {
@@ -257,23 +267,30 @@ void UcxTransport::on_sent(void* request, ucs_status_t status, void* post) {
   ucp_request_free(request);
 }
 
-ucs_status_t UcxTransport::on_message(void* transport, const void* header, std::size_t header_bytes, void* payload,
+ucs_status_t UcxTransport::on_message(void* argument, const void* header_bytes, std::size_t header_size, void* payload,
                                       std::size_t bytes, const ucp_am_recv_param_t* parameters) {
-  return static_cast<UcxTransport*>(transport)->take_message(header, header_bytes, payload, bytes, parameters);
+  WireHeader header;
+  if (header_size != sizeof header) return UCS_OK;
+  std::memcpy(&header, header_bytes, sizeof header); // UCX does not align it
+  UcxTransport& transport = *static_cast<UcxTransport*>(argument);
+  try {
+    return transport.take_message(header, payload, bytes, parameters);
+  } catch (const std::bad_alloc&) { // not through UCX
+    transport.lost(header, out_of_memory);
+    return UCS_OK;
+  }
 }
 
 // Runs within ucp_worker_progress(). Returning UCS_INPROGRESS keeps the payload, or the description of one that waits
 // at the sender; UCS_OK gives it back.
-ucs_status_t UcxTransport::take_message(const void* header_bytes, std::size_t header_size, void* payload,
-                                        std::size_t bytes, const ucp_am_recv_param_t* parameters) {
-  WireHeader header;
-  if (header_size != sizeof header) return UCS_OK;
-  std::memcpy(&header, header_bytes, sizeof header); // UCX does not align it
+ucs_status_t UcxTransport::take_message(const WireHeader& header, void* payload, std::size_t bytes,
+                                        const ucp_am_recv_param_t* parameters) {
   if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0)
     return deliver(header, {payload, bytes, nullptr}) ? UCS_INPROGRESS : UCS_OK;
 
   if (expected(header, bytes) == Expected::refused) return UCS_OK;
   if (idle_fetches_.empty()) {
+    idle_fetches_.reserve(fetches_.size() + 1); // so that one that ends finds room
     fetches_.push_back(std::make_unique<Fetch>());
     idle_fetches_.push_back(fetches_.back().get());
   }
@@ -315,7 +332,13 @@ void UcxTransport::end_fetch(Fetch& fetch, ucs_status_t status) {
   const Payload payload{fetch.buffer == nullptr ? nullptr : fetch.buffer->bytes, fetch.bytes, fetch.buffer};
   note_answer(fetch.header); // UCX has told the sender that its payload was fetched
   if (status != UCS_OK) lost(fetch.header, ucs_status_string(status));
-  if (fetch.buffer != nullptr && (status != UCS_OK || !deliver(fetch.header, payload))) buffers_.put(fetch.buffer);
+  bool taken = false;
+  try {
+    taken = fetch.buffer != nullptr && status == UCS_OK && deliver(fetch.header, payload);
+  } catch (const std::bad_alloc&) { // not through UCX
+    lost(fetch.header, out_of_memory);
+  }
+  if (fetch.buffer != nullptr && !taken) buffers_.put(fetch.buffer);
   fetch.buffer = nullptr;
   idle_fetches_.push_back(&fetch);
 }

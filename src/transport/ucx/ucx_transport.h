@@ -71,7 +71,8 @@ private:
   void advance() override;
   void flush() override;
 
-  ucs_status_t take_message(const void* header, std::size_t header_bytes, void* payload, std::size_t bytes,
+  void take_greeting(const std::string& address);
+  ucs_status_t take_message(const WireHeader& header, void* payload, std::size_t bytes,
                             const ucp_am_recv_param_t* parameters);
   void start_fetches();
   void start_fetch(Fetch& fetch);
