@@ -59,12 +59,16 @@ constexpr double far_from_predicted = 2;
 /// A kind whose fastest schedule took up to this many times what the fastest of all took may yet have the best one.
 constexpr double close_kinds = 1.3;
 
-/// What goes between the nodes, and in which shape: what the model lacks there (messages that meet in a queue that
-/// drops them) strikes the ways of one such family alike.
-using Family = std::pair<const coll::Algorithm*, hier::Shape>;
-Family family_of(const tune::Candidate& candidate) {
-  const hier::LevelPlan& outermost = candidate.composition.levels.back();
-  return {outermost.algorithm, outermost.shape};
+/// What goes between the nodes and between their racks, and in which shapes: what the model lacks there (messages that
+/// meet in a queue that drops them) strikes the ways of one such family alike.
+using Family = std::vector<std::pair<const coll::Algorithm*, hier::Shape>>;
+Family family_of(const tune::Candidate& candidate, const topo::Hierarchy& hierarchy) {
+  Family family;
+  for (std::size_t level = 0; level < hierarchy.levels.size(); ++level) {
+    const hier::LevelPlan& plan = candidate.composition.levels[level];
+    if (topo::between_nodes(hierarchy.levels[level].link)) family.emplace_back(plan.algorithm, plan.shape);
+  }
+  return family;
 }
 
 const char* text_of(kernel::Stores stores) {
@@ -231,7 +235,7 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   std::set<std::pair<std::size_t, Family>> tried;
   for (auto candidate = schedules.begin(); candidate != untried; ++candidate) {
     if (candidate->seconds <= close_kinds * schedules.front().seconds) good_kinds.insert(kind_of(*candidate));
-    tried.emplace(kind_of(*candidate), family_of(*candidate));
+    tried.emplace(kind_of(*candidate), family_of(*candidate, situation_.job_of(*candidate).hierarchy));
   }
   const std::size_t most = most_ways(bytes);
   std::vector<Way> ways;
@@ -240,7 +244,8 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   for (auto candidate = untried; candidate != schedules.end() && ways.size() < most; ++candidate) {
     if (candidate->seconds > hopeless_at_all * best) break;
     const std::size_t kind = kind_of(*candidate);
-    if (good_kinds.count(kind) == 0 || !tried.emplace(kind, family_of(*candidate)).second) continue;
+    const Family family = family_of(*candidate, situation_.job_of(*candidate).hierarchy);
+    if (good_kinds.count(kind) == 0 || !tried.emplace(kind, family).second) continue;
     auto way = prepare_way(*candidate);
     if (!way) continue;
     way->stores = default_stores(bytes);
