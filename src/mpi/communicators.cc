@@ -17,17 +17,26 @@ namespace {
 
 /// Ranks that were spawned or connected need not have been preloaded, and strata's own communicator does not reach
 /// them.
-bool within_world(MPI_Comm communicator, int ranks) {
-  if (communicator == MPI_COMM_WORLD) return true;
-  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+bool is_within_world(MPI_Group group) {
+  MPI_Group world = MPI_GROUP_NULL;
+  int ranks = 0;
+  PMPI_Group_size(group, &ranks);
   std::vector<int> here(static_cast<std::size_t>(ranks)), there(static_cast<std::size_t>(ranks), MPI_UNDEFINED);
   std::iota(here.begin(), here.end(), 0);
-  PMPI_Comm_group(communicator, &group);
   PMPI_Comm_group(MPI_COMM_WORLD, &world);
   PMPI_Group_translate_ranks(group, ranks, here.data(), world, there.data());
-  PMPI_Group_free(&group);
   PMPI_Group_free(&world);
   return std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
+}
+
+/// `group_of` is PMPI_Comm_group or PMPI_Comm_remote_group.
+bool is_within_world(MPI_Comm communicator, int (*group_of)(MPI_Comm, MPI_Group*)) {
+  if (communicator == MPI_COMM_WORLD) return true;
+  MPI_Group group = MPI_GROUP_NULL;
+  group_of(communicator, &group);
+  const bool within = is_within_world(group);
+  PMPI_Group_free(&group);
+  return within;
 }
 
 /// Contexts of communicators that are gone; not in the attribute callback (see above).
@@ -48,7 +57,9 @@ CommunicatorRecord* add_record(State& now, MPI_Comm communicator) noexcept {
     return nullptr;
   auto record = std::make_shared<CommunicatorRecord>();
   record->communicator = communicator;
-  record->eligible = between == 0 && ranks > 1 && within_world(communicator, ranks);
+  const bool within_world = (between != 0 || ranks > 1) && is_within_world(communicator, PMPI_Comm_group);
+  record->eligible = between == 0 && within_world;
+  record->between_groups = between != 0 && within_world && is_within_world(communicator, PMPI_Comm_remote_group);
   if (record->eligible)
     record->together = std::make_shared<comm::AllOrNone>(std::make_unique<CommunicatorBootstrap>(communicator, now));
   if (PMPI_Comm_set_attr(communicator, now.key, record.get()) != MPI_SUCCESS) return nullptr;

@@ -42,6 +42,7 @@ const char* text_of(Reason reason);
 struct CommunicatorRecord {
   MPI_Comm communicator = MPI_COMM_NULL;
   bool eligible = false;
+  bool between_groups = false;               ///< an intercommunicator, both of whose groups run strata
   bool failed = false;                       ///< no context can be made
   std::uint64_t calls = 0;                   ///< eligible ones until there is a context
   std::uint64_t checked_calls = 0;           ///< with STRATA_CHECK

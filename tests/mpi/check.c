@@ -2,9 +2,11 @@
 // An MPI program with errors that MPI leaves undefined: ranks that disagree about a call. With STRATA_CHECK=1 each such
 // call gives an error, and the next right one works.
 //
-//     check [fatal]       with the default error handler: the first wrong call ends the job
+//     check fatal         with the default error handler: the first wrong call ends the job
+//     check groups        the same between two groups of ranks
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 static int handled;
 
@@ -18,6 +20,45 @@ static void add(void* in, void* out, int* count, MPI_Datatype* type) {
   (void)type;
   for (int i = 0; i < *count; ++i)
     ((int*)out)[i] += ((int*)in)[i];
+}
+
+/* Whether a call gave this class, and the handler was called as it should be. */
+static int is_handled(int code, int wanted) {
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  const int right = class == wanted && handled == (wanted != MPI_SUCCESS);
+  if (!right) printf("class %d, handled %d times\n", class, handled);
+  handled = 0;
+  return right;
+}
+
+/* Returns the number of wrong calls. The last rank is in the second group. */
+static int between_groups(int rank, int ranks) {
+  MPI_Comm half, groups;
+  const int second = rank >= ranks / 2, last = rank == ranks - 1;
+  MPI_Comm_split(MPI_COMM_WORLD, second, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, second ? 0 : ranks / 2, 1, &groups);
+  MPI_Errhandler handler;
+  MPI_Comm_create_errhandler(handle, &handler);
+  MPI_Comm_set_errhandler(groups, handler);
+  MPI_Errhandler_free(&handler);
+  int in[64], out[64], wrong = 0;
+  double reals[64];
+  for (int i = 0; i < 64; ++i)
+    in[i] = i, out[i] = -1, reals[i] = i;
+  const int alone = ranks - ranks / 2 == 1; /* the last rank is its whole group */
+  wrong += !is_handled(MPI_Allreduce(in, out, last ? 9 : 10, MPI_INT, MPI_SUM, groups), MPI_ERR_COUNT);
+  wrong += !is_handled(
+      MPI_Allreduce(second ? (void*)reals : in, out, 8, second ? MPI_DOUBLE : MPI_INT, MPI_SUM, groups), MPI_ERR_TYPE);
+  if (!alone) wrong += !is_handled(MPI_Allreduce(in, out, 10, MPI_INT, last ? MPI_MAX : MPI_SUM, groups), MPI_ERR_OP);
+  for (int i = 0; i < 64; ++i)
+    wrong += out[i] != -1;
+  wrong += !is_handled(MPI_Allreduce(in, out, 10, second ? MPI_INTEGER : MPI_INT, MPI_SUM, groups), MPI_SUCCESS);
+  for (int i = 0; i < 10; ++i)
+    wrong += out[i] != i * (second ? ranks / 2 : ranks - ranks / 2);
+  MPI_Comm_free(&groups);
+  MPI_Comm_free(&half);
+  return wrong;
 }
 
 int main(int argc, char** argv) {
@@ -41,7 +82,9 @@ int main(int argc, char** argv) {
 
   int in[64], out[64];
   double reals[64];
-  for (int turn = 0; turn < 3; ++turn) {
+  const int groups = argc > 1 && strcmp(argv[1], "groups") == 0;
+  if (groups) wrong = between_groups(rank, ranks);
+  for (int turn = 0; turn < (groups ? 0 : 3); ++turn) {
     const int last = rank == ranks - 1;
     for (int kind = 0; kind < 6; ++kind) {
       for (int i = 0; i < 64; ++i)
