@@ -63,6 +63,7 @@ MessageChannel::MessageChannel(Carrier& carrier, Identity identity, const Channe
 MessageChannel::~MessageChannel() {
   const std::lock_guard guard(carrier_.lock);
   carrier_.leave(*this);
+  if (in_call_) carrier_.give_up_call();
   if (greeting_ && !connected_)
     for (const Party& party : parties_)
       if (party.sent_to && !carrier_.greeting_sent(party.peer)) carrier_.abandon(party.peer);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a context does when it is told of other links between its nodes, and when a way takes another time than it did.
-#include "context_calls.h"
 #include "delaying_transport.h"
 #include "new_folder.h"
 #include "thread_bootstrap.h"
+#include "vectors.h"
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <random>
 
@@ -21,7 +22,10 @@ public:
 
   explicit ContextOfLinks(Context& context) : context_(context) {}
   /// Calls are of so many elements from now on.
-  void use(std::int64_t count) { count_ = count; }
+  void use(std::int64_t count) {
+    count_ = count;
+    input_.clear();
+  }
 
   /// As if measured: thin uplinks of racks, by node.
   void adopt(const std::vector<std::int32_t>& rack_of_node) {
@@ -29,7 +33,12 @@ public:
     const topo::Hierarchy plain = known.plain ? known.plain->hierarchy : known.job.hierarchy;
     context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), 50e-6, 1e9, 1e8);
   }
-  void call() { EXPECT_EQ(fault_of(context_, {count_}), ""); }
+  void call() {
+    if (input_.empty()) prepare();
+    std::memset(output_.data(), 0x5a, output_.size());
+    EXPECT_EQ(context_.all_reduce({input_.data(), output_.data(), count_, element, operation}), Outcome::done);
+    EXPECT_EQ(vectors::difference(wanted_, output_.data(), sizeof(float)), "");
+  }
   void call_until_decided() {
     call();
     call_while_on_trial();
@@ -65,11 +74,21 @@ public:
   std::uint64_t calls_before_review() { return decision().review ? decision().review->calls_before : 0; }
 
 private:
+  static constexpr type::Element element = type::Element::float32;
+  static constexpr type::Operation operation = type::Operation::sum;
+
+  /// Once for all calls of a trial, of which there may be thousands.
+  void prepare() {
+    input_ = vectors::contribution(element, operation, context_.rank(), count_, 3);
+    wanted_ = vectors::reduction(element, operation, context_.ranks(), count_, 3);
+    output_.resize(wanted_.size());
+  }
   std::size_t bytes_of_call() const { return 4 * static_cast<std::size_t>(count_); }
   Context::Decision& decision() { return context_.decisions_[tune::size_class(bytes_of_call())]; }
 
   Context& context_;
   std::int64_t count_ = elements;
+  vectors::Bytes input_, wanted_, output_;
 };
 
 namespace {
