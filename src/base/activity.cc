@@ -58,13 +58,11 @@ void describe(const Activity& activity, Line& line) {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t waited = now.tv_sec - activity.since_nanoseconds.load() / 1'000'000'000;
   line << "waits " << static_cast<std::uint64_t>(std::max<std::int64_t>(waited, 0)) << " s in call "
-       << activity.call.load();
-  if (const std::uint64_t bytes = activity.bytes.load(); bytes > 0) line << " (" << bytes << " bytes)";
-  line << " on " << (name[0] != '\0' ? name : "a communicator") << " of " << activity.ranks.load()
-       << " ranks, as its rank " << activity.rank.load() << ", for ";
+       << activity.call.load() << " (" << activity.bytes.load() << " bytes) on "
+       << (name[0] != '\0' ? name : "a communicator") << " of " << activity.ranks.load() << " ranks, as its rank "
+       << activity.rank.load() << ", for ";
   const std::int32_t count = activity.awaited_count.load();
   if (count == 0) line << "what it sent to be taken";
-  if (count == Activity::everybody) line << "all ranks to come to it";
   if (count > 0) line << (count == 1 ? "rank " : "ranks ");
   const auto most = static_cast<std::int32_t>(Activity::most_awaited);
   for (std::int32_t i = 0; i < std::min(count, most); ++i)

@@ -272,7 +272,6 @@ void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes
     if (device_ != nullptr) note_device(call, bytes);
     decide(decision, bytes);
   };
-  if (!out_of_memory_) await_everybody(*bootstrap_, process_.activity(), options_.hang_seconds, calls_, bytes);
   if (out_of_memory_ || !bootstrap_->run(steps)) leave_all_to_native();
 }
 

@@ -60,7 +60,6 @@ Result<std::unique_ptr<Context>> Context::create(Process& process, std::shared_p
     context.reset(new Context(process, bootstrap));
     made = context->set_up();
   };
-  await_everybody(*bootstrap, process.activity(), process.options().hang_seconds, 1, 0);
   if (Status ran = bootstrap->run(steps); !ran) return std::move(ran).error(); // takes no memory
   if (!made) return std::move(made).error();
   return context;

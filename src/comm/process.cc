@@ -104,12 +104,8 @@ transport::shm::ShmTransport* Process::shared_memory(Error* why_not) {
   return shared_memory_.get();
 }
 
-Activity& Process::activity() noexcept {
-  transport::shm::ShmTransport* memory = nullptr;
-  try {
-    memory = shared_memory(nullptr);
-  } catch (const std::bad_alloc&) { // it is not tried again
-  }
+Activity& Process::activity() {
+  transport::shm::ShmTransport* const memory = shared_memory(nullptr);
   return memory != nullptr ? memory->segment().view().header().activity : activity_;
 }
 

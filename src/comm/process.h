@@ -90,7 +90,7 @@ public:
   /// Why not; empty when there are some.
   const Error& why_no_device() const { return why_no_device_; }
   /// What this process waits for; in its segment, if it can have one. The same at every call.
-  Activity& activity() noexcept;
+  Activity& activity();
   /// The process' rank among all ranks of the job, for whoever reads its activity.
   void set_place_in_job(std::int32_t rank, std::int32_t ranks);
 

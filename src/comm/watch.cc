@@ -24,7 +24,6 @@ std::int64_t now() {
 }
 
 std::string text_of(const Wait& wait) {
-  if (wait.for_everybody) return "all ranks to come to it";
   constexpr std::size_t most = 16;
   std::string text;
   for (std::size_t i = 0; i < std::min(most, wait.awaited.size()); ++i)
@@ -32,19 +31,6 @@ std::string text_of(const Wait& wait) {
   if (wait.awaited.size() > most) text += fmt::format(" and {} more", wait.awaited.size() - most);
   return text.empty() ? "what it sent to be taken" : (wait.awaited.size() == 1 ? "rank " : "ranks ") + text;
 }
-
-/// A rank that has come to a call's set-up.
-class SetUp final : public Waiting {
-public:
-  SetUp(const Bootstrap& bootstrap, std::uint64_t call, std::uint64_t bytes)
-      : bootstrap_(bootstrap), call_(call), bytes_(bytes) {}
-  Wait wait() const override { return {call_, bytes_, bootstrap_.name(), "set-up", true, {}, {}, {}}; }
-  std::string find_trouble() const override { return {}; } // the MPI library's to find
-
-private:
-  const Bootstrap& bootstrap_;
-  std::uint64_t call_, bytes_;
-};
 
 } // namespace
 
@@ -106,26 +92,16 @@ void Watch::publish(const Wait& wait) const {
   activity_.bytes.store(wait.bytes, relaxed);
   activity_.since_nanoseconds.store(began_, relaxed);
   const std::size_t shown = std::min(Activity::most_awaited, wait.awaited.size());
-  const auto count = static_cast<std::int32_t>(wait.awaited.size());
   for (std::size_t i = 0; i < shown; ++i)
     activity_.awaited[i].store(wait.awaited[i], relaxed);
-  activity_.awaited_count.store(wait.for_everybody ? Activity::everybody : count, relaxed);
+  activity_.awaited_count.store(static_cast<std::int32_t>(wait.awaited.size()), relaxed);
   activity_.waiting.store(1, std::memory_order_release);
 }
 
 void Watch::report(const Wait& wait, std::int64_t waited) const {
-  const std::string bytes = wait.bytes > 0 ? fmt::format("{} bytes, ", wait.bytes) : std::string();
-  log_line(fmt::format("rank {} of {} has waited {} s in call {}{}{} ({}{}{}{}) for {}", rank_, ranks_, waited / second,
-                       wait.call, wait.communicator.empty() ? "" : " on ", wait.communicator, bytes, wait.way,
-                       wait.step.empty() ? "" : ", ", wait.step, text_of(wait)));
-}
-
-void await_everybody(Bootstrap& bootstrap, Activity& activity, std::uint64_t hang_seconds, std::uint64_t call,
-                     std::uint64_t bytes) noexcept {
-  const SetUp here(bootstrap, call, bytes);
-  Watch watch({}, activity, bootstrap.rank(), bootstrap.ranks(), hang_seconds);
-  bootstrap.wait_for_all(watch.begin(here));
-  watch.end();
+  log_line(fmt::format("rank {} of {} has waited {} s in call {}{}{} ({} bytes, {}{}{}) for {}", rank_, ranks_,
+                       waited / second, wait.call, wait.communicator.empty() ? "" : " on ", wait.communicator,
+                       wait.bytes, wait.way, wait.step.empty() ? "" : ", ", wait.step, text_of(wait)));
 }
 
 } // namespace strata::comm

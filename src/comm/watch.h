@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/activity.h"
-#include "comm/bootstrap.h"
+#include "engine/wait.h"
 
 #include <cstdint>
 #include <string>
@@ -14,11 +14,10 @@ namespace strata::comm {
 
 /// What a call waits for at this moment.
 struct Wait {
-  std::uint64_t call = 0;            ///< which of the calls on this context, from 1
-  std::uint64_t bytes = 0;           ///< 0: not known yet
+  std::uint64_t call = 0; ///< which of the calls on this context, from 1
+  std::uint64_t bytes = 0;
   std::string communicator;          ///< its name; empty: it has none
-  std::string way;                   ///< "board", the schedule's name, or "set-up"
-  bool for_everybody = false;        ///< to come to the call; `awaited` is empty
+  std::string way;                   ///< "board", or the schedule's name
   std::string step;                  ///< empty, or what step of a schedule
   std::vector<std::int32_t> awaited; ///< ranks of the context, ascending
   std::vector<std::string> hosts;    ///< theirs
@@ -77,9 +76,5 @@ private:
   bool published_ = false;
   std::string trouble_;
 };
-
-/// Waits for all ranks to come to a set-up in their call of this number, and tells of it as of other waits. Collective.
-void await_everybody(Bootstrap& bootstrap, Activity& activity, std::uint64_t hang_seconds, std::uint64_t call,
-                     std::uint64_t bytes) noexcept;
 
 } // namespace strata::comm

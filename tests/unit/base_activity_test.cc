@@ -41,12 +41,6 @@ TEST(Activity, NamesTheCommunicatorAndTheRanks) {
       << description(activity);
   put_name(activity, "");
   EXPECT_NE(description(activity).find(" on a communicator of 4 ranks"), std::string::npos) << description(activity);
-  activity.bytes = 0;
-  activity.awaited_count = Activity::everybody;
-  EXPECT_NE(description(activity).find(" s in call 17 on a communicator of 4 ranks, as its rank 1, for all ranks to "
-                                       "come to it"),
-            std::string::npos)
-      << description(activity);
 }
 
 TEST(Activity, CutsWhatIsTooLong) {
