@@ -130,7 +130,8 @@ public:
   /// Whether everything that was sent has left this process (design: local completion is not delivery), or another
   /// thread's call sees to that. Call progress() between the calls until it is true.
   virtual bool flushed() { return true; }
-  /// The call is given up: its payloads are not read any more when this returns. Takes a few seconds at most.
+  /// The call is given up: its payloads are not read any more when this returns, if need be because the connections to
+  /// peers that did not take them are dropped. Takes a few seconds at most.
   virtual void give_up_call() {}
 
   /// This rank will not use the channel any more; it may be destroyed once quiescent() is true: then no peer reads its

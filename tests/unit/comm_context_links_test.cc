@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <random>
 
 namespace strata::comm {
@@ -24,7 +25,7 @@ public:
   /// Calls are of so many elements from now on.
   void use(std::int64_t count) {
     count_ = count;
-    input_.clear();
+    buffers_.reset();
   }
 
   /// As if measured: thin uplinks of racks, by node.
@@ -34,10 +35,11 @@ public:
     context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), 50e-6, 1e9, 1e8);
   }
   void call() {
-    if (input_.empty()) prepare();
-    std::memset(output_.data(), 0x5a, output_.size());
-    EXPECT_EQ(context_.all_reduce({input_.data(), output_.data(), count_, element, operation}), Outcome::done);
-    EXPECT_EQ(vectors::difference(wanted_, output_.data(), sizeof(float)), "");
+    if (!buffers_) prepare();
+    std::memset(buffers_->output(), 0x5a, wanted_.size());
+    EXPECT_EQ(context_.all_reduce({buffers_->input(), buffers_->output(), count_, element, operation}), Outcome::done);
+    EXPECT_EQ(vectors::difference(wanted_, buffers_->output(), sizeof(float)), "") << "on rank " << context_.rank();
+    EXPECT_TRUE(buffers_->guards_hold()) << "on rank " << context_.rank();
   }
   void call_until_decided() {
     call();
@@ -79,16 +81,17 @@ private:
 
   /// Once for all calls of a trial, of which there may be thousands.
   void prepare() {
-    input_ = vectors::contribution(element, operation, context_.rank(), count_, 3);
+    buffers_.emplace(vectors::contribution(element, operation, context_.rank(), count_, 3),
+                     vectors::Buffers::Place::apart);
     wanted_ = vectors::reduction(element, operation, context_.ranks(), count_, 3);
-    output_.resize(wanted_.size());
   }
   std::size_t bytes_of_call() const { return 4 * static_cast<std::size_t>(count_); }
   Context::Decision& decision() { return context_.decisions_[tune::size_class(bytes_of_call())]; }
 
   Context& context_;
   std::int64_t count_ = elements;
-  vectors::Bytes input_, wanted_, output_;
+  std::optional<vectors::Buffers> buffers_;
+  vectors::Bytes wanted_;
 };
 
 namespace {
