@@ -29,12 +29,14 @@ constexpr double seconds_to_connect = 5;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Both directions between this rank and another, one channel each, so that neither holds the other up.
+/// The directions that a round measures between this rank and another, one channel each, so that neither holds the
+/// other up.
 class Exchange {
 public:
-  Exchange(transport::Links& links, std::int32_t self, std::int32_t ranks, std::int32_t peer, std::uint32_t first_plan,
-           std::size_t message_bytes) {
+  Exchange(transport::Links& links, const tune::Probe& probe, std::int32_t self, std::int32_t ranks, std::int32_t peer,
+           std::uint32_t first_plan, std::size_t message_bytes) {
     for (const bool ascending : {true, false}) {
+      if (probe.part() == tune::Probe::Part::links_one_way && ascending != probe.ascending()) continue;
       const auto side = (self < peer) == ascending ? LinkFlow::Side::sender : LinkFlow::Side::receiver;
       auto flow = LinkFlow::prepare(links, ranks, peer, side, first_plan + (ascending ? 0 : 1), message_bytes);
       if (!flow) {
@@ -42,10 +44,9 @@ public:
         return;
       }
       flows_.push_back(std::move(*flow));
-      outgoing_ = side == LinkFlow::Side::sender ? flows_.size() - 1 : outgoing_;
     }
   }
-  /// Whether both directions can begin; waits for that. No connection is to be made in the time that counts.
+  /// Whether all of them can begin; waits for that. No connection is to be made in the time that counts.
   bool prepare(double patience, engine::Waiter waiter) {
     const Clock::time_point start = Clock::now();
     for (LinkFlow& flow : flows_)
@@ -54,7 +55,7 @@ public:
           return false;
         else
           waiter.step(true);
-    return flows_.size() == 2;
+    return trouble_.empty();
   }
   /// While the peer is not as far: it may need answers.
   void keep_connecting() {
@@ -82,8 +83,10 @@ public:
       else
         waiter.step(crowded);
     }
-    seen.received = flows_[1 - outgoing_].rate();
-    seen.latency = flows_[outgoing_].latency();
+    for (const LinkFlow& flow : flows_) { // a sender knows of no rate, a receiver of no latency
+      seen.received = std::max(seen.received, flow.rate());
+      seen.latency = std::max(seen.latency, flow.latency());
+    }
     return seen;
   }
 
@@ -98,7 +101,6 @@ private:
   }
 
   std::vector<LinkFlow> flows_;
-  std::size_t outgoing_ = 0;
   std::string trouble_;
 };
 
@@ -130,7 +132,7 @@ std::vector<std::int32_t> Context::first_ranks() const {
 /// One round. False when the ranks could not exchange: then there is no probe any more.
 bool Context::run_probe() {
   bool exchanged = false;
-  const auto steps = [&] { exchanged = probe_->part() == tune::Probe::Part::links ? probe_links() : probe_memory(); };
+  const auto steps = [&] { exchanged = probe_->measures_links() ? probe_links() : probe_memory(); };
   if (bootstrap_->run(steps)) return exchanged;
   leave_all_to_native();
   return false;
@@ -146,8 +148,8 @@ bool Context::probe_links() {
   const bool crowded = crowding_ == engine::Crowding::crowded;
   std::unique_ptr<Exchange> exchange;
   if (first[node] == rank_ && partner >= 0)
-    exchange = std::make_unique<Exchange>(*links_.back(), rank_, ranks_, first[static_cast<std::size_t>(partner)], plan,
-                                          message);
+    exchange = std::make_unique<Exchange>(*links_.back(), *probe_, rank_, ranks_,
+                                          first[static_cast<std::size_t>(partner)], plan, message);
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   // All begin at once, or none.
   bool prepared = all_agree(true);
@@ -179,7 +181,7 @@ bool Context::probe_links() {
   }
   probe_->settle(by_node);
   const bool exchanged = !probe_->failed();
-  if (probe_->part() != tune::Probe::Part::links) conclude_links();
+  if (!probe_->measures_links()) conclude_links();
   return exchanged;
 }
 

@@ -11,8 +11,6 @@ constexpr std::uint64_t pings = 6;
 constexpr std::size_t short_bytes = 8;
 /// The part of the stream's time after which it is steady: what shapers and buffers let pass at first is through.
 constexpr double steady_from = 0.2;
-/// When others may have ended: what still comes then has their share of the link too.
-constexpr double counted_until = 1.3;
 
 constexpr std::size_t most_message_bytes = std::size_t{256} << 10;
 
@@ -92,9 +90,7 @@ bool LinkFlow::advance_receiver() {
     const double now = since_start();
     if (next_ <= pings) continue;
     answered_last_ = bytes == short_bytes;
-    if (answered_last_ || now < steady_from * seconds_ || (now > counted_until * seconds_ && last_ > first_)) continue;
-    if (first_ >= 0) bytes_ += static_cast<double>(bytes);
-    (first_ < 0 ? first_ : last_) = now;
+    if (!answered_last_) count_arrival(bytes, now);
   }
   while (oldest_ < next_ && channel_->sent(0, oldest_)) {
     channel_->finished(oldest_++);
@@ -102,6 +98,19 @@ bool LinkFlow::advance_receiver() {
   }
   over_ = answered_last_ && oldest_ == next_;
   return moved;
+}
+
+// From the last arrival before the stream is steady to the first one after its time: all receivers count the same time,
+// in which one whose packets were lost stood still. If each counted only while something came, those that share an
+// uplink would together receive more than it carries. After the stream's time others may have ended, and what still
+// comes has their share too.
+void LinkFlow::count_arrival(std::size_t bytes, double now) {
+  if (last_ >= seconds_) return;
+  bytes_ += static_cast<double>(bytes);
+  last_ = now;
+  if (now >= steady_from * seconds_) return;
+  first_ = now;
+  bytes_ = 0;
 }
 
 bool LinkFlow::advance() {
@@ -116,6 +125,6 @@ double LinkFlow::latency() const {
   return round_trips_.empty() ? 0 : *std::min_element(round_trips_.begin(), round_trips_.end()) / 2;
 }
 
-double LinkFlow::rate() const { return last_ > first_ && first_ >= 0 ? bytes_ / (last_ - first_) : 0; }
+double LinkFlow::rate() const { return last_ > first_ ? bytes_ / (last_ - first_) : 0; }
 
 } // namespace strata::comm

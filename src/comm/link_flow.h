@@ -48,6 +48,7 @@ private:
   bool advance_sender();
   bool advance_receiver();
   bool send_next(std::size_t bytes);
+  void count_arrival(std::size_t bytes, double now);
   double since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   Side side_ = Side::sender;
@@ -59,8 +60,9 @@ private:
   std::uint64_t oldest_ = 0; ///< first message that is not answered
   bool last_sent_ = false, over_ = false, answered_last_ = false;
   std::vector<double> round_trips_;
-  // What the receiver saw: the first and the last arrival that count, and the bytes after the first.
-  double first_ = -1, last_ = -1, bytes_ = 0;
+  // What the receiver saw: seconds from the start to the arrivals that bound what counts, and the bytes after the
+  // first.
+  double first_ = 0, last_ = 0, bytes_ = 0;
 };
 
 } // namespace strata::comm

@@ -117,6 +117,16 @@ Outliers outliers_of(std::span<const std::int32_t> rack_of, std::span<const Tran
   return {slow_cards(best), slow_nodes(rack_of, latencies), asymmetric_links(rates, best), {}};
 }
 
+bool has_slow_pair(std::span<const std::int32_t> rack_of, std::span<const TransferRate> rates) {
+  const BestRates best(static_cast<std::int32_t>(rack_of.size()), rates);
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> relative;
+  for (const TransferRate& rate : rates)
+    if (const double most = best.of_pair(rate); most > 0 && rack_of[place(rate.from)] == rack_of[place(rate.to)])
+      relative[std::minmax(rate.from, rate.to)].push_back(rate.bytes_per_second / most);
+  return std::any_of(relative.begin(), relative.end(),
+                     [](const auto& pair) { return median(pair.second) < clearly_slow; });
+}
+
 std::vector<SlowCores> slow_cores(std::span<const double> rate_of_node) {
   std::vector<SlowCores> slow;
   if (rate_of_node.size() < 3) return slow;

@@ -56,6 +56,10 @@ struct Outliers {
 Outliers outliers_of(std::span<const std::int32_t> rack_of, std::span<const TransferRate> rates,
                      std::span<const PairLatency> latencies);
 
+/// Whether a pair of one rack is clearly slower than the best of its nodes, in the median of its rounds: a link of its
+/// own that is slow, one way or both.
+bool has_slow_pair(std::span<const std::int32_t> rack_of, std::span<const TransferRate> rates);
+
 /// Nodes whose cores are clearly slower than the rest, of three nodes at least. `rate_of_node`: 0 where it is not
 /// known.
 std::vector<SlowCores> slow_cores(std::span<const double> rate_of_node);

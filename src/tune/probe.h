@@ -6,8 +6,12 @@
 // pass are those of a round-robin tournament (the circle method), so a pass sees each pair once, in n - 1 rounds (n of
 // them where n is odd); of many nodes, only the first 8 log2 n rounds, a sample of the pairs. The next pass has the
 // nodes in another order, so that a pair meets other company. After each pass the racks are looked for
-// (topo::racks_of), and when they are clear, and the same as one pass before, the probe is over. PLink (Luo et al.,
+// (topo::racks_of), and when they are clear, and the same as one pass before, that part is over. PLink (Luo et al.,
 // MLSys 2020, section 3) probes pairs one by one and so cannot see a shared uplink.
+//
+// A node that sends slowly also receives slowly then: what it answers waits behind what it sends. Where a card or a
+// link seems to be slow, and of two nodes always, two more passes tell which way it is: each pair meets twice in each,
+// for one way and for the other.
 //
 // Then two short rounds measure what cores copy and reduce: one core of each node alone, and all at once.
 //
@@ -53,12 +57,16 @@ public:
   bool finished() const { return part_ == Part::over; }
   /// What the next round measures.
   enum class Part : std::uint8_t {
-    links,
+    links,           ///< both ways at once
+    links_one_way,   ///< see ascending()
     memory_alone,    ///< one rank of each node, while the others rest
     memory_together, ///< all ranks at once
     over
   };
   Part part() const { return part_; }
+  bool measures_links() const { return part_ == Part::links || part_ == Part::links_one_way; }
+  /// In a round one way: from the lower node of each pair to the higher, or back.
+  bool ascending() const { return one_way_round_ % 2 == 0; }
 
   /// The partners of the next round, by node; -1: none.
   std::vector<std::int32_t> partners() const;
@@ -87,11 +95,12 @@ public:
   const MemoryRates& cache() const { return cache_; }
   const MemoryRates& memory() const { return memory_; }
   bool failed() const { return failed_; }
-  std::int32_t rounds() const { return round_; }
+  std::int32_t rounds() const { return round_ + one_way_round_; }
   double spent() const { return spent_; }
 
 private:
   void conclude_pass();
+  void conclude_links();
   void find_slow_cores(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
 
   std::int32_t nodes_;
@@ -100,8 +109,9 @@ private:
   double price_;
   double sending_seconds_;
   std::vector<double> most_received_; ///< by node
-  std::int32_t round_ = 0;
-  std::vector<topo::TransferRate> rates_;
+  std::int32_t round_ = 0;            ///< both ways
+  std::int32_t one_way_round_ = 0;
+  std::vector<topo::TransferRate> rates_, one_way_rates_;
   std::vector<topo::PairLatency> latencies_;
   topo::Racks racks_;
   topo::Outliers outliers_;

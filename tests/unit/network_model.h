@@ -52,14 +52,20 @@ public:
     return (latency_[a] + latency_[b]) * (rack_of_[a] == rack_of_[b] ? 1 : 2) * (1 + std::abs(noise(latency_random_)));
   }
 
-  /// What each node receives while all exchange with their partners both ways.
-  std::vector<double> exchange(const std::vector<std::int32_t>& partners) {
+  enum class Ways { both, ascending, descending };
+
+  /// What each node receives while all exchange with their partners. Both ways at once are as fast as the slower one:
+  /// what it answers waits behind what it sends.
+  std::vector<double> exchange(const std::vector<std::int32_t>& partners, Ways ways = Ways::both) {
     std::vector<double> rates(partners.size(), 0);
     std::vector<bool> open(partners.size());
     for (std::size_t to = 0; to < partners.size(); ++to)
-      open[to] = partners[to] >= 0;
+      open[to] = partners[to] >= 0 &&
+                 (ways == Ways::both || (partners[to] < static_cast<std::int32_t>(to)) == (ways == Ways::ascending));
     while (std::find(open.begin(), open.end(), true) != open.end())
       fill(partners, rates, open);
+    for (std::size_t to = 0; to < partners.size() && ways == Ways::both; ++to)
+      if (partners[to] >= 0) rates[to] = std::min(rates[to], rates[static_cast<std::size_t>(partners[to])]);
     std::normal_distribution<double> noise(0, noise_);
     for (double& rate : rates)
       rate *= std::clamp(1 - std::abs(noise(random_)), 0.3, 1.0);

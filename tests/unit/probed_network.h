@@ -8,9 +8,11 @@ namespace strata::tune {
 
 /// Runs the part of a probe that is about links on a network that is computed.
 inline void measure_links(Probe& probe, NetworkModel& network) {
-  while (probe.part() == Probe::Part::links) {
+  while (probe.measures_links()) {
     const std::vector<std::int32_t> partners = probe.partners();
-    const std::vector<double> received = network.exchange(partners);
+    const bool one_way = probe.part() == Probe::Part::links_one_way;
+    const auto way = probe.ascending() ? NetworkModel::Ways::ascending : NetworkModel::Ways::descending;
+    const std::vector<double> received = network.exchange(partners, one_way ? way : NetworkModel::Ways::both);
     std::vector<Probe::Observation> seen;
     for (std::size_t node = 0; node < received.size(); ++node) {
       const double latency = partners[node] < 0 ? 0 : network.latency(node, static_cast<std::size_t>(partners[node]));
