@@ -27,6 +27,8 @@ constexpr std::size_t fewest_rounds = 3, most_rounds = 200;
 /// Ways this far behind the best after so many rounds are not measured further.
 constexpr std::size_t rounds_before_dropping = 2;
 constexpr double far_behind = 1.5;
+/// And ways this far behind in their first call, where calls are so long that a round of all would take minutes.
+constexpr double hopelessly_behind = 3;
 
 double least(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
@@ -88,17 +90,38 @@ double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64
   return (clock_seconds() - begin) / static_cast<double>(calls - uncounted);
 }
 
-/// Rank 0's first measurements decide for all. They also touch what first calls touch.
-std::uint64_t Sweep::calls_per_batch(const std::vector<Contender>& contenders, std::uint64_t bytes) const {
-  std::vector<double> seconds;
-  for (const Contender& contender : contenders)
-    seconds.push_back(batch(contender, bytes, 1));
-  const double shortest = least(seconds);
+/// Rank 0 decides for all, by the first call of each. These calls also touch what first calls touch.
+std::uint64_t Sweep::calls_per_batch(std::vector<Contender>& contenders, std::uint64_t bytes) const {
+  run_round(contenders, bytes, 1);
+  const double shortest = best_of(contenders);
+  int is_long = shortest >= very_long_call_seconds;
   std::uint64_t fewest = shortest < short_call_seconds ? fewest_calls : 1;
-  if (between_nodes_ && shortest < very_long_call_seconds) fewest = std::max(fewest, fewest_long_calls);
+  if (between_nodes_ && is_long == 0) fewest = std::max(fewest, fewest_long_calls);
   std::uint64_t calls = calls_for(between_nodes_ ? network_batch_seconds : batch_seconds, shortest, fewest, most_calls);
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  MPI_Bcast(&is_long, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (is_long != 0 && flags_.ways.empty()) drop_those_behind(contenders, hopelessly_behind);
+  for (Contender& contender : contenders)
+    if (contender.is_left) contender.seconds.clear(); // of one that is not, it is all that there will be
   return calls;
+}
+
+double Sweep::best_of(const std::vector<Contender>& contenders) {
+  double best = least(contenders.front().seconds);
+  for (const Contender& contender : contenders)
+    best = std::min(best, least(contender.seconds));
+  return best;
+}
+
+/// By rank 0's times, which are those of all.
+void Sweep::drop_those_behind(std::vector<Contender>& contenders, double times) const {
+  const double best = best_of(contenders);
+  std::vector<char> left;
+  for (const Contender& contender : contenders) // native stays, to be compared with
+    left.push_back(contender.is_left && (contender.is_native || least(contender.seconds) <= times * best) ? 1 : 0);
+  MPI_Bcast(left.data(), static_cast<int>(left.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+  for (std::size_t i = 0; i < left.size(); ++i)
+    contenders[i].is_left = left[i] != 0;
 }
 
 void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, std::uint64_t calls) const {
@@ -109,17 +132,8 @@ void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, s
   std::size_t next = 0;
   for (Contender& contender : contenders)
     if (contender.is_left) contender.seconds.push_back(seconds[next++]);
-  if (!flags_.ways.empty() || contenders.front().seconds.size() < rounds_before_dropping) return;
-  // Rank 0 knows the times of all.
-  double best = least(contenders.front().seconds);
-  for (const Contender& contender : contenders)
-    best = std::min(best, least(contender.seconds));
-  std::vector<char> left;
-  for (const Contender& contender : contenders) // native stays, to be compared with
-    left.push_back(contender.is_left && (contender.is_native || least(contender.seconds) <= far_behind * best) ? 1 : 0);
-  MPI_Bcast(left.data(), static_cast<int>(left.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
-  for (std::size_t i = 0; i < left.size(); ++i)
-    contenders[i].is_left = left[i] != 0;
+  if (flags_.ways.empty() && contenders.front().seconds.size() >= rounds_before_dropping)
+    drop_those_behind(contenders, far_behind);
 }
 
 MeasuredSize Sweep::measure(std::uint64_t bytes) {
