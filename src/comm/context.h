@@ -222,6 +222,7 @@ private:
   static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
+  void wait_for_last_to_leave();
   void settle_trial(Decision& decision, std::size_t bytes);
   bool is_far_from_predicted(const Probation& trial) const;
   void widen_trial(Decision& decision, std::size_t bytes);
@@ -324,7 +325,7 @@ private:
   bool board_failed_ = false;
   bool out_of_memory_ = false;         ///< a rank was: nothing is decided any more
   std::unique_ptr<LeftPlans> left_;    ///< empty; so that leaving takes no memory
-  std::vector<double> seconds_of_all_; ///< room for what a review exchanges
+  std::vector<double> seconds_of_all_; ///< room for what trials and reviews exchange
   std::vector<MadePlan> plans_;
   std::vector<std::vector<topo::Level>> planned_levels_; ///< of plans, each once: racks come and go, and come again
   std::uint32_t next_plan_ = 0;

@@ -54,6 +54,7 @@ Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t 
 
 void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
+  if (decision.way.seconds >= tune::long_call_seconds) wait_for_last_to_leave(); // as in a trial
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
   review.sum += spent.count();
   if (--review.calls_to_time > 0) return;

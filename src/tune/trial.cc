@@ -74,6 +74,11 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   const double calls =
       noise_ == Noise::little ? 0 : std::min(run_seconds / std::max(agreed_[best], 1e-9), most_calls_of_a_run);
   calls_of_a_run_ = std::max(calls_of_a_run_, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
+  if (!long_ && agreed_[best] >= long_call_seconds) {
+    long_ = true; // what was taken before is not to be compared with what comes
+    for (std::vector<double>& rounds : rounds_of_way_)
+      rounds.clear();
+  }
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
   const double limit = agreed_[best] * (std::exchange(first_, false) ? far_behind_at_first : far_behind);

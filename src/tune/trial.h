@@ -11,6 +11,10 @@
 // ranks: the rank that came last waited least, so that a program whose ranks arrive unevenly does not hide what the way
 // itself costs. That after the rounds, because within one of them some rank always began late and ended early.
 //
+// A rank that leaves early costs nobody less, when the program makes it wait for the others after the call. So where
+// calls are long, their times are to be taken when all have left (is_long()); a short call costs less than that
+// question.
+//
 // Ways whose best round is far behind are dropped. What a way finds (queues, windows, caches) others may have left
 // longer ago than a run: so over a network those that are close after the last round have a final of some rounds
 // more, in longer runs, and only that counts between them. After the final, or once those that are left take the same
@@ -23,6 +27,9 @@
 #include <vector>
 
 namespace strata::tune {
+
+/// Seconds of a call beside which an exchange of a number by all ranks counts little.
+inline constexpr double long_call_seconds = 2e-3;
 
 /// How much the times of calls vary by themselves.
 enum class Noise : std::uint8_t {
@@ -45,6 +52,8 @@ public:
   const std::vector<double>& times() const { return times_; }
   /// Takes all ranks' times(), rank after rank. True when the trial is over; way() is then the way to stay with.
   bool settle(std::span<const double> of_all_ranks);
+  /// Whether calls are so long that a call's time is to be taken after all ranks have left it. The same on all ranks.
+  bool is_long() const { return long_; }
   /// After settle(): the times that were compared.
   const std::vector<double>& agreed_times() const { return agreed_; }
 
@@ -57,6 +66,7 @@ private:
   std::uint32_t calls_of_a_run_, uncounted_, rounds_;
   bool first_ = true;  ///< round
   bool final_ = false; ///< the rounds of those that are close
+  bool long_ = false;
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
   double sum_ = 0; ///< of the counted calls of the current run

@@ -49,7 +49,21 @@ TEST(Trial, IsOverAfterOneRoundWhenOneWayIsFarAhead) {
   const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 2 ? 1.0 : 5.0; });
   EXPECT_EQ(calls % 4, 0u);
   std::vector<Trial> even(2, Trial(4, 8));
-  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1.0; }), 4 * calls) << "alike";
+  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1e-3; }), 4 * calls) << "alike";
+}
+
+TEST(Trial, CountsLongCallsByWhatTheyTakeWhenAllHaveLeft) {
+  std::vector<Trial> ranks(2, Trial(2, std::size_t{1} << 19));
+  // Rank 1 leaves way 0 early, as long as nobody waits for rank 0.
+  run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
+    return way == 1 ? 60e-3 : rank == 1 && !ranks[0].is_long() ? 30e-3 : 80e-3;
+  });
+  EXPECT_EQ(ranks[0].way(), 1u);
+  EXPECT_DOUBLE_EQ(ranks[0].agreed_times()[0], 80e-3) << "without the first round";
+
+  std::vector<Trial> of_short_calls(2, Trial(2, 8));
+  run(of_short_calls, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 1.1e-3 : 1e-3; });
+  EXPECT_FALSE(of_short_calls[0].is_long());
 }
 
 TEST(Trial, SeesThroughARankThatIsAlwaysLate) {
