@@ -59,7 +59,7 @@ Probe::Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess)
 // The circle method: one place stays, the others turn by one each round; places face each other across the circle.
 std::vector<std::int32_t> Probe::partners() const {
   const std::int32_t rounds = rounds_of_a_pass(nodes_);
-  const std::int32_t meeting = round_ + one_way_round_ / 2;
+  const std::int32_t meeting = meetings();
   const std::vector<std::int32_t> order = order_of_pass(nodes_, meeting / rounds);
   const std::int32_t places = nodes_ + nodes_ % 2; // the place without a node idles whoever faces it
   const std::int32_t turn = meeting % rounds;
@@ -88,7 +88,7 @@ void Probe::settle(std::span<const Observation> by_node) {
     if (partner[node] < 0) continue;
     if (seen.received > 0)
       (one_way ? one_way_rates_ : rates_)
-          .push_back({partner[node], static_cast<std::int32_t>(node), round_ + one_way_round_ / 2, seen.received});
+          .push_back({partner[node], static_cast<std::int32_t>(node), meetings(), seen.received});
     if (one_way) continue;
     most_received_[node] = std::max(most_received_[node], seen.received);
     if (seen.latency > 0) latencies_.push_back({static_cast<std::int32_t>(node), partner[node], seen.latency});

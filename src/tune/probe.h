@@ -99,6 +99,8 @@ public:
   double spent() const { return spent_; }
 
 private:
+  /// How often pairs have met before this round: a meeting is a round both ways, or one each way.
+  std::int32_t meetings() const { return round_ + one_way_round_ / 2; }
   void conclude_pass();
   void conclude_links();
   void find_slow_cores(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
