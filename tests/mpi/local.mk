@@ -51,6 +51,7 @@ mpi_c_sources += \
   tests/mpi/wildcard.c
 dist_check_SCRIPTS += \
   tests/mpi/check_test \
+  tests/mpi/communicators_test \
   tests/mpi/device_test \
   tests/mpi/errors_test \
   tests/mpi/faults_test \
