@@ -119,12 +119,11 @@ Outliers outliers_of(std::span<const std::int32_t> rack_of, std::span<const Tran
 
 bool has_slow_pair(std::span<const std::int32_t> rack_of, std::span<const TransferRate> rates) {
   const BestRates best(static_cast<std::int32_t>(rack_of.size()), rates);
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> relative;
-  for (const TransferRate& rate : rates)
-    if (const double most = best.of_pair(rate); most > 0 && rack_of[place(rate.from)] == rack_of[place(rate.to)])
-      relative[std::minmax(rate.from, rate.to)].push_back(rate.bytes_per_second / most);
-  return std::any_of(relative.begin(), relative.end(),
-                     [](const auto& pair) { return median(pair.second) < clearly_slow; });
+  const auto relative = relative_by_pair(rates, best);
+  return std::any_of(relative.begin(), relative.end(), [&](const auto& pair) {
+    const auto [low, high] = pair.first;
+    return rack_of[place(low)] == rack_of[place(high)] && median(pair.second) < clearly_slow;
+  });
 }
 
 std::vector<SlowCores> slow_cores(std::span<const double> rate_of_node) {

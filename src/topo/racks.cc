@@ -36,12 +36,8 @@ struct Pair {
 };
 
 std::vector<Pair> pairs_of(std::span<const TransferRate> rates, const BestRates& best) {
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> seen;
-  for (const TransferRate& rate : rates)
-    if (const double most = best.of_pair(rate); most > 0)
-      seen[std::minmax(rate.from, rate.to)].push_back(rate.bytes_per_second / most);
   std::vector<Pair> pairs;
-  for (auto& [nodes, relative] : seen) {
+  for (auto& [nodes, relative] : relative_by_pair(rates, best)) {
     std::sort(relative.begin(), relative.end());
     const auto half = static_cast<std::ptrdiff_t>((relative.size() + 1) / 2);
     pairs.push_back({nodes.first, nodes.second,
@@ -194,6 +190,15 @@ BestRates::BestRates(std::int32_t nodes, std::span<const TransferRate> rates)
 
 double BestRates::of_pair(const TransferRate& rate) const {
   return std::min(sent[static_cast<std::size_t>(rate.from)], received[static_cast<std::size_t>(rate.to)]);
+}
+
+std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>>
+relative_by_pair(std::span<const TransferRate> rates, const BestRates& best) {
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> relative;
+  for (const TransferRate& rate : rates)
+    if (const double most = best.of_pair(rate); most > 0)
+      relative[std::minmax(rate.from, rate.to)].push_back(rate.bytes_per_second / most);
+  return relative;
 }
 
 Racks without_racks(Racks racks) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace strata::topo {
@@ -26,6 +28,10 @@ struct BestRates {
   /// What the two ends of a transfer can do.
   double of_pair(const TransferRate& rate) const;
 };
+
+/// What each pair of nodes (the lower one first) reached of what its ends can do at best, both ways.
+std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>>
+relative_by_pair(std::span<const TransferRate> rates, const BestRates& best);
 
 /// Racks are numbered by their lowest node.
 struct Racks {
