@@ -14,14 +14,14 @@ libstrata_tools_a_SOURCES += \
   src/tools/complaint.cc src/tools/complaint.h \
   src/tools/info.h src/tools/info_flags.cc \
   src/tools/matrix.h \
-  src/tools/perf.h src/tools/perf_flags.cc \
+  src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_values.h \
   src/tools/probe.h src/tools/probe_flags.cc \
   src/tools/sim.h src/tools/sim_flags.cc \
   src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_table.cc
 joinable_tools += \
   src/tools/info_facts.cc src/tools/info_links.cc src/tools/info_schedule.cc src/tools/info_show.cc \
   src/tools/info_text.cc src/tools/info_waits.cc \
-  src/tools/perf_report.cc src/tools/perf_statistics.cc \
+  src/tools/perf_report.cc src/tools/perf_statistics.cc src/tools/perf_values.cc \
   src/tools/sim_hwloc.cc src/tools/sim_plan.cc src/tools/sim_profile.cc src/tools/sim_report.cc src/tools/sim_run.cc \
   src/tools/sim_trace.cc
 if HAVE_PUGIXML
@@ -56,7 +56,7 @@ endif
 libstrata_mpi_tools_a_SOURCES = \
   src/tools/mpi_texts.cc src/tools/mpi_texts.h \
   src/tools/mpi_timing.cc src/tools/mpi_timing.h \
-  src/tools/progress_line.h
+  src/tools/progress_line.cc src/tools/progress_line.h
 libstrata_mpi_tools_a_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 mpi_tool_libraries = libstrata-mpi-tools.a $(tool_libraries) lib/libstrata-mpi.so $(MPI_LIBS)
 mpi_tool_flags = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/..'
@@ -68,8 +68,7 @@ lib_strata_perf_mpi_SOURCES = \
   src/tools/perf_floor.cc \
   src/tools/perf_measure.cc src/tools/perf_measure.h \
   src/tools/perf_memory.cc src/tools/perf_memory.h \
-  src/tools/perf_mpi.cc \
-  src/tools/perf_values.cc src/tools/perf_values.h
+  src/tools/perf_mpi.cc
 lib_strata_perf_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 lib_strata_perf_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_perf_mpi_LDFLAGS = $(mpi_tool_flags)

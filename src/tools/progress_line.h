@@ -2,27 +2,23 @@
 // The line on a terminal that says how far a tool is.
 #pragma once
 
-#include <cstdio>
 #include <string>
-
-#include <unistd.h>
 
 namespace strata::tools {
 
+/// Whether what this process writes to standard error appears on a terminal: because that is one, or because the
+/// launcher that started it reads it from a pipe, and has a terminal itself.
+bool shows_on_terminal();
+
 class ProgressLine {
 public:
-  explicit ProgressLine(bool wanted) : wanted_(wanted && isatty(STDERR_FILENO) == 1) {}
+  explicit ProgressLine(bool wanted) : wanted_(wanted && shows_on_terminal()) {}
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
-  void show(const std::string& line) {
-    if (wanted_) std::fprintf(stderr, "\r\033[K%s", line.c_str());
-    shown_ = wanted_;
-  }
-  void clear() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-    shown_ = false;
-  }
+  /// In place of the line before.
+  void show(const std::string& line);
+  void clear();
 
 private:
   bool wanted_, shown_ = false;

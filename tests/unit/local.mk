@@ -111,7 +111,7 @@ endif
 if HAVE_CLI11
 if HAVE_JSON
 joinable_tests += tests/unit/tools_sim_hwloc_test.cc tests/unit/tools_sim_profile_test.cc \
-  tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc
+  tests/unit/tools_text_test.cc tests/unit/tools_tune_test.cc tests/unit/tools_values_test.cc
 if HAVE_PUGIXML
 joinable_tests += tests/unit/tools_links_test.cc tests/unit/tools_matrix_test.cc
 endif
