@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts what an MPI program allocates while it is in MPI_Allreduce: after the first calls of a size, nothing.
+// Counts what an MPI program allocates while it is in MPI_Allreduce: after the FIRST calls of a size, nothing.
 //
-//     allocations SIZE...
+//     allocations FIRST SIZE...
 //
 // Prints "allocations: SIZE bytes: N in M calls" for each size, from rank 0.
 #include <mpi.h>
@@ -40,11 +40,12 @@ int posix_memalign(void** result, size_t alignment, size_t bytes) {
 }
 
 int main(int argc, char** argv) {
-  enum { first_calls = 3, calls = 20 };
+  enum { calls = 20 };
   MPI_Init(&argc, &argv);
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (int argument = 1; argument < argc; ++argument) {
+  const int first_calls = argc > 1 ? atoi(argv[1]) : 1;
+  for (int argument = 2; argument < argc; ++argument) {
     const int bytes = atoi(argv[argument]), count = bytes / 4;
     int *send = calloc((size_t)count, 4), *result = calloc((size_t)count, 4);
     long during = 0, worst = 0;
