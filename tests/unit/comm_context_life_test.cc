@@ -103,14 +103,14 @@ TEST(Contexts, OfTheSameRanksDoNotDisturbEachOther) {
 
 /// MPI_THREAD_MULTIPLE: every rank has two threads, each in contexts of its own, which come and go.
 TEST(Contexts, RunInSeveralThreadsOfAProcessAtOnce) {
-  constexpr int ranks = 3, threads = 2;
+  constexpr int ranks = 3, threads = 8;
   ThreadJob job(ranks);
   std::vector<std::shared_ptr<Meeting>> meetings;
   std::vector<std::string> faults(ranks * threads);
   for (int i = 0; i < threads; ++i)
     meetings.push_back(std::make_shared<Meeting>(ranks));
   const auto work = [&](int rank, std::size_t thread, std::string& fault) {
-    for (unsigned i = 0; i < 12; ++i) {
+    for (unsigned i = 0; i < 3; ++i) {
       auto context = Context::create(job.process(rank), std::make_unique<ThreadBootstrap>(meetings[thread], rank));
       if (!context) {
         fault += context.error().message;
@@ -122,9 +122,12 @@ TEST(Contexts, RunInSeveralThreadsOfAProcessAtOnce) {
   };
   job.run([&](int rank, const std::shared_ptr<Meeting>&) {
     const auto first = static_cast<std::size_t>(rank * threads);
-    std::thread other(work, rank, 1, std::ref(faults[first + 1]));
+    std::vector<std::thread> others;
+    for (std::size_t thread = 1; thread < threads; ++thread)
+      others.emplace_back(work, rank, thread, std::ref(faults[first + thread]));
     work(rank, 0, faults[first]);
-    other.join();
+    for (std::thread& other : others)
+      other.join();
   });
   for (const std::string& fault : faults)
     EXPECT_EQ(fault, "");
