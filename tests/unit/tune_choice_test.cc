@@ -91,6 +91,12 @@ Situation two_racks() {
   return situation;
 }
 
+TEST(Choice, MakesWireMessagesThatNeedNoRendezvous) {
+  EXPECT_EQ(wire_bytes_for(0), std::size_t{24} << 10); // no limit
+  EXPECT_EQ(wire_bytes_for(std::size_t{1} << 20), std::size_t{24} << 10);
+  EXPECT_EQ(wire_bytes_for(8192), 4096U);
+}
+
 TEST(Choice, GoesRackByRackForLongVectorsBehindNarrowUplinks) {
   const Situation situation = two_racks();
   const Choice choice = choose(situation, Options{}, size_class(std::size_t{8} << 20));
