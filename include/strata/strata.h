@@ -41,8 +41,8 @@ enum strata_element {
   STRATA_UINT32 = 5,
   STRATA_INT64 = 6,
   STRATA_UINT64 = 7,
-  STRATA_FLOAT16 = 8,  /**< IEEE 754 binary16; accumulated in float32. */
-  STRATA_BFLOAT16 = 9, /**< Upper half of a float32; accumulated in float32. */
+  STRATA_FLOAT16 = 8,  /**< IEEE 754 binary16; accumulated in float32, rounded once per step of the schedule. */
+  STRATA_BFLOAT16 = 9, /**< Upper half of a float32; accumulated and rounded likewise. */
   STRATA_FLOAT32 = 10,
   STRATA_FLOAT64 = 11
 };
@@ -68,23 +68,24 @@ enum strata_operation {
 typedef struct strata_context strata_context_t;
 
 /** How ranks reach each other before strata's own transports are up. strata_context_create() copies the struct; what
- *  `user` points to must live until strata_context_destroy() has returned. */
+ *  `user` points to must live until `release` is called, or, without it, until strata_context_destroy() has returned.
+ *  The functions are called in threads that are in a function of strata at that moment; see also `threads`. */
 struct strata_bootstrap {
   int32_t rank;  /**< This process: 0 to ranks - 1. */
   int32_t ranks; /**< At least 1. */
 
   /** Every rank gives `bytes` (the same number on all) and gets those of all ranks in `all`, in the order of ranks.
    *  Called by all ranks together: some times while a context is made, and from within strata_allreduce() when the
-   *  first call of a new size is set up, after each round of a trial of ways, and between nodes now and then when links
-   *  are measured or looked at again. Returns 0, or anything else when it failed. */
+   *  first call of a new size is set up, in a trial of ways, and between nodes now and then when links are measured or
+   *  looked at again. Returns 0, or anything else when it failed. May be NULL when `ranks` is 1. */
   int (*all_gather)(void* user, const void* mine, void* all, size_t bytes);
 
   /** Called every few microseconds while strata waits, for what must go on meanwhile; may be NULL. Must not call
    *  strata. */
   void (*progress)(void* user);
 
-  /** Called once when the context is destroyed, or when strata_context_create() failed other than for its arguments
-   *  (STRATA_ERR_ARG); may be NULL. */
+  /** Called once: by strata_context_destroy(), or by strata_context_create() when it fails other than for its
+   *  arguments (STRATA_ERR_ARG). Nothing of the table is called after it. May be NULL. */
   void (*release)(void* user);
 
   void* user; /**< Passed to the three functions. */
@@ -94,27 +95,30 @@ struct strata_bootstrap {
   int threads;
 };
 
-/** The version of the library, such as "0.1.0". Static text. */
+/** The version of the library, such as "0.1.0". Static text. Any thread. */
 const char* strata_version(void);
 
-/** A sentence for a code of enum strata_code, in general terms. Static text, for any number. */
+/** A sentence for a code of enum strata_code, in general terms. Static text, for any number. Any thread. */
 const char* strata_error_string(int code);
 
 /** What went wrong in the last call that failed in this thread, in one line that names the thing, its value and what is
- *  allowed; empty if none has failed. Valid until the next call of strata in this thread. */
+ *  allowed; empty if none has failed. Never NULL, and at most 1023 bytes. The text stays until another call fails in
+ *  this thread, at most until the thread ends; calls that succeed leave it as it is. Any thread, each its own. */
 const char* strata_last_error_message(void);
 
 /** Makes a context of the ranks of `bootstrap`. All of them call it together.
  *
  *  \param bootstrap  the same number of ranks and equivalent functions everywhere.
  *  \param context    set to the new context, or to NULL when there is none.
- *  \return STRATA_OK; STRATA_ERR_ARG (all_gather was not called); STRATA_ERR_PEER (all_gather failed, or a rank runs
- *          another version); STRATA_ERR_UNSUPPORTED (no transport works between some ranks); STRATA_ERR_RESOURCE.
+ *  \return STRATA_OK; STRATA_ERR_ARG (all_gather was not called, nor is `release`); STRATA_ERR_PEER (all_gather failed,
+ *          or a rank runs another version); STRATA_ERR_UNSUPPORTED (no transport works between some ranks);
+ *          STRATA_ERR_RESOURCE. All ranks get an error, or none does, but for STRATA_ERR_ARG.
  *  Safe in several threads at once, for different contexts. */
 int strata_context_create(const struct strata_bootstrap* bootstrap, strata_context_t** context);
 
 /** Frees a context; NULL is allowed. No rank waits for another: those that are late may still read what this rank sent
- *  them. No call may be running in the context; for those that were put into streams this waits. */
+ *  them. No call of any function may be running in the context; for those that were put into streams this waits.
+ *  Safe in several threads at once, for different contexts. */
 void strata_context_destroy(strata_context_t* context);
 
 /** Reduces `count` elements of all ranks into `receive` on every rank; all ranks get the same bits.
@@ -123,13 +127,15 @@ void strata_context_destroy(strata_context_t* context);
  *  \param send       `count` elements, or STRATA_IN_PLACE (or `receive` itself) to take the input from `receive`.
  *                    Some ranks may be in place and others not. Both may be in memory of the host or of a device, in
  *                    any mixture over the ranks (STRATA_DEVICE in strata.7); what is in device memory must be ready.
- *  \param receive    room for `count` elements; must not overlap `send` otherwise.
- *  \param count      0 is allowed and does nothing.
+ *  \param receive    room for `count` elements; must not overlap `send` otherwise. Both are aligned to their elements:
+ *                    to 1, 2, 4 or 8 bytes.
+ *  \param count      0 is allowed and does nothing; then the buffers may be NULL.
  *  \param element    the kind of elements.
  *  \param operation  must be defined for the kind of elements.
- *  \return STRATA_OK; STRATA_ERR_ARG (also for buffers that are not aligned to their elements) or STRATA_ERR_RESOURCE
- *          (nothing was sent, `receive` is untouched); STRATA_ERR_PEER (a rank is gone: `receive` holds nothing to rely
- *          on, and the context can only be destroyed); the error of an earlier call on a stream.
+ *  \return STRATA_OK; STRATA_ERR_ARG or STRATA_ERR_RESOURCE (nothing was sent, `receive` is untouched; the second means
+ *          that this size could not be set up, and all ranks get it; of the first the other ranks do not know, and wait
+ *          for this one); STRATA_ERR_PEER (a rank or a device is gone: `receive` holds nothing to rely on, later calls
+ *          return this too, and the context can only be destroyed); the error of an earlier call on a stream.
  *  Blocks until the result is there. Not safe for two threads in one context at once. */
 int strata_allreduce(strata_context_t* context, const void* send, void* receive, size_t count,
                      enum strata_element element, enum strata_operation operation);

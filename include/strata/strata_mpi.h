@@ -11,6 +11,7 @@
 
 #include "strata/strata.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@ extern "C" {
  *  terminator included, and writes nothing beyond `room`. Call with room 0 to ask. A text for which there is no memory
  * is as if there were nothing to tell; a rank that has none for what is collective ends its process, because the others
  *  would wait for it. Thread-safe under MPI_THREAD_MULTIPLE, but for set_option; a function may wait for calls of other
- *  threads that are under way. */
+ *  threads that are under way. In a build without nlohmann-json every JSON object is empty. Below, "by rank" means a
+ *  list with an entry for each rank of the communicator; new keys may be added, so look only for those you need. */
 struct strata_mpi_introspection {
   uint32_t version; /**< 5; what a version adds stands at the end */
 
@@ -32,14 +34,44 @@ struct strata_mpi_introspection {
   void (*native_allreduce)(void);
 
   /** Hierarchy, transports by rank, hosts and notes of the context of `*communicator`; makes the context if it is not
-   *  there yet, so it is collective then. An empty object when the communicator is not eligible. */
+   *  there yet, so it is collective then. An empty object when the communicator is not eligible.
+   *    rank, ranks, nodes  numbers; `rank` is this process
+   *    hosts               host names, by rank
+   *    levels              list, innermost first: {name, link, groups}; link is "shared cache", "shared memory",
+   *                        "network" or "shared uplink", groups a list of lists of ranks
+   *    transports          by rank, what reaches it from here: "self", "shm", "ucx", "mpi"
+   *    switches            by rank, its node's switch by the scheduler's word; empty texts: it says nothing
+   *    links               {origin, path} of what is known of the links between nodes: "none", "this job",
+   *                        "an earlier job", "the site" or "a file"; the file it is from, or an empty text
+   *    notes               list of sentences: transports that were skipped, and why
+   *    machine             the machine as a table of ways has it (strata-table(5))
+   *    kernels             the instruction set of the reductions
+   *    options             {name without STRATA_: value as text}, as agreed on */
   size_t (*describe_context)(const void* communicator, char* text, size_t room);
 
   /** What would run for `bytes` on `*communicator`: chosen, predicted seconds, runners-up. Local once a context exists.
-   */
+   *    bytes              as given
+   *    low, high          the bytes of the class of sizes that it is in
+   *    chosen             name of the algorithm that is best by prediction, or by a table
+   *    source             the table that says so; empty: prediction
+   *    predicted_seconds  of a call
+   *    runners_up         list, the best first: {name, seconds}
+   *    on_trial           whether calls of this size still try one way after the other
+   *    way                what does them now, in the words of strata-table(5); empty: not decided, or on trial
+   *    ways               list of lists: the ways of the chosen one, then those of each of runners_up, in these words
+   *    note               a sentence when an option or a table cannot be followed; else empty */
   size_t (*describe_choice)(const void* communicator, uint64_t bytes, char* text, size_t room);
 
-  /** Calls and bytes by algorithm, native calls by reason, traffic by level and transport, of this process. */
+  /** Calls and bytes by algorithm, native calls by reason, traffic by level and transport, of this process.
+   *    algorithms     {name: {calls, bytes}}, of calls that strata did
+   *    native         {reason: {calls, bytes}}, of those that went to the MPI library; some reasons count calls only
+   *    levels         {name: {messages, bytes}}, sent by this process
+   *    transports     {name: {messages, bytes}}, likewise
+   *    device         {path: {calls, bytes}}, with buffers in device memory, and bytes that were moved for them; paths
+   *                   are "peer", "staged" and "staged for the MPI library"
+   *    contexts       how many were made
+   *    segment_bytes  the most shared memory, and
+   *    scratch_bytes  the most private scratch, that they held at a time */
   size_t (*describe_statistics)(char* text, size_t room);
 
   /** Since version 2. Sets an option that all ranks agree on (strata.7) for communicators that strata does not serve
@@ -67,7 +99,10 @@ struct strata_mpi_introspection {
 
   /** Since version 5. What measure_links() or a probe of this job saw of each pair of nodes, on rank 0: host names by
    *  node, and rows (from) of columns (to) of seconds and of bytes per second, null where a pair has not met. An empty
-   *  object when nothing was measured here, and on the other ranks. Local. */
+   *  object when nothing was measured here, and on the other ranks. Local.
+   *    hosts      by node, the host of its first rank
+   *    latency    seconds, latency[from][to]
+   *    bandwidth  bytes per second, likewise */
   size_t (*describe_pairs)(const void* communicator, char* text, size_t room);
 };
 
@@ -80,6 +115,7 @@ const struct strata_mpi_introspection* strata_mpi_introspect(void);
 
 /** For strata_context_create_mpi(): the bootstrap over the communicator that `user` points to. */
 static inline int strata_mpi_all_gather(void* user, const void* mine, void* all, size_t bytes) {
+  if (bytes > INT_MAX) return MPI_ERR_COUNT; /* on all ranks */
   return MPI_Allgather((void*)mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, *(MPI_Comm*)user);
 }
 
@@ -98,8 +134,13 @@ static inline void strata_mpi_release(void* user) {
 /** Makes a context of the C API of the ranks of `communicator`; collective over them. It is compiled into the program,
  *  which links libstrata, so it works with any MPI library.
  *
- *  \param communicator  an intracommunicator. The context keeps a duplicate, so it must be destroyed before
- * MPI_Finalize. \return as strata_context_create(); STRATA_ERR_ARG for an intercommunicator. */
+ *  \param communicator  an intracommunicator. The context keeps a duplicate, whose errors are returned whatever handler
+ *                       the program has set; strata_context_destroy() frees it, so all ranks call that, and before
+ *                       MPI_Finalize.
+ *  \param context       set to the new context, or to NULL when there is none.
+ *  \return as strata_context_create(); STRATA_ERR_ARG also for an intercommunicator, and STRATA_ERR_ARG or
+ *          STRATA_ERR_RESOURCE when there is no duplicate (then strata_last_error_message() does not tell of it).
+ *  Safe in several threads at once under MPI_THREAD_MULTIPLE, for different communicators. */
 static inline int strata_context_create_mpi(MPI_Comm communicator, strata_context_t** context) {
   struct strata_bootstrap bootstrap;
   int level = MPI_THREAD_SINGLE;
@@ -117,6 +158,8 @@ static inline int strata_context_create_mpi(MPI_Comm communicator, strata_contex
     free(own);
     return STRATA_ERR_ARG;
   }
+  /* It has the program's handler, which may end the job; strata_allreduce() is to return instead. */
+  (void)MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN);
   bootstrap.rank = rank;
   bootstrap.ranks = ranks;
   bootstrap.all_gather = strata_mpi_all_gather;
