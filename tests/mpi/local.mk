@@ -10,7 +10,7 @@ tests_mpi_transport_over_mpi_LDADD = libstrata-core.a $(MPI_LIBS)
 dist_check_SCRIPTS += tests/mpi/transport_over_mpi_test
 
 # Strata under unmodified programs of a user.
-EXTRA_DIST += tests/mpi/runs.sh
+EXTRA_DIST += tests/mpi/runs.sh tests/mpi/survivors.sh
 mpi_c_sources += \
   tests/mpi/allocations.c \
   tests/mpi/matrix.c \
@@ -65,5 +65,5 @@ dist_check_SCRIPTS += \
   tests/mpi/types_test \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
-EXTRA_DIST += tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/rights.c tests/mpi/sessions.c
+EXTRA_DIST += tests/mpi/filtered.c tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/rights.c tests/mpi/sessions.c
 tests/mpi/connected.mpi tests/mpi/spawned.mpi: tests/mpi/rank_sums.h

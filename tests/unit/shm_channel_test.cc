@@ -3,6 +3,7 @@
 #include "transport/shm/shm_channel.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -82,6 +83,16 @@ TEST(Segment, IsNotMappedWhereAnotherFileOrNothingIs) {
     gone = ended->address();
   }
   EXPECT_FALSE(Segment::map(gone));
+}
+
+TEST(Segment, IsForItsUserOnly) {
+  const mode_t before = ::umask(0);
+  const auto segment = std::move(*Segment::create(Backing::memfd, mebibyte));
+  ::umask(before);
+  struct stat facts {};
+  ASSERT_EQ(::fstat(segment->file(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & ALLPERMS, static_cast<mode_t>(S_IRUSR | S_IWUSR)) << "others may open or run it";
+  EXPECT_EQ(facts.st_uid, ::geteuid());
 }
 
 TEST(Segment, KeepsItsPagesForPeersWhenItsOwnerEnds) {

@@ -72,6 +72,15 @@ protected:
     }));
   }
 
+  std::string why_not_connected(Channel& channel) {
+    if (const Status begun = channel.connect({}); !begun) return begun.error().message;
+    (void)wait_for([&] {
+      channel.progress();
+      return channel.failure() != nullptr || channel.connected();
+    });
+    return channel.failure() != nullptr ? channel.failure() : "it has connected, or still waits";
+  }
+
   std::vector<PeerAddress> addresses_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<std::unique_ptr<Links>> links_;
@@ -253,6 +262,22 @@ TEST_F(UcxTransportTest, GivesUpAPeerThatDoesNotAnswerAndStillServesTheOthers) {
     to->progress();
     return from->flushed() && to->arrived(0, 0) != nullptr;
   }));
+}
+
+TEST_F(UcxTransportTest, SaysThatAPeerRefusesTheConnection) {
+  transports_[1].reset(); // its address is known, and nobody listens there any more
+  const auto links = std::move(*transports_[0]->link(addresses_, 0, {true, true, true}));
+  const auto from = links->prepare({0, 1, {outgoing({1}, 0, 8)}, {}});
+  // Between machines the refusal comes later.
+  const std::string why = from ? why_not_connected(**from) : from.error().message;
+  EXPECT_NE(why.find("rank 1"), std::string::npos) << why;
+}
+
+TEST_F(UcxTransportTest, SaysThatAPeerIsGoneBeforeItHasConnected) {
+  const auto from = channel(0, {0, 1, {outgoing({1}, 0, 8)}, {}});
+  transports_[1].reset();
+  const std::string why = why_not_connected(*from);
+  EXPECT_NE(why.find("rank 1"), std::string::npos) << why;
 }
 
 TEST_F(UcxTransportTest, RefusesMessagesOfAWrongSize) {
