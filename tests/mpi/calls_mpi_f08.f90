@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! An unmodified program that uses the module mpi_f08: 40 all-reduces that strata may run, and 10 with an operation of
-! the user's. Prints "calls: right" from rank 0.
+! An unmodified program that uses the module mpi_f08: 40 all-reduces that strata may run, 10 with an operation of the
+! user's, and 10 of a derived type from MPI_BOTTOM with one that does not commute. Prints "calls: right" from rank 0.
 program calls_mpi_f08
   use mpi_f08
   implicit none
@@ -8,14 +8,23 @@ program calls_mpi_f08
   integer :: words(300), results(300)
   real :: reals(most)
   double precision :: doubles(2), double_results(2)
+  integer :: line(2)
+  integer(MPI_ADDRESS_KIND) :: place
+  common /lines/ line, place
   integer :: rank, ranks, wrong, all_wrong, turn, i, code
-  type(MPI_Op) :: operation
-  procedure(MPI_User_function) :: larger_in_size
+  type(MPI_Op) :: operation, ordered
+  type(MPI_Datatype) :: placed
+  procedure(MPI_User_function) :: larger_in_size, one_after_other
 
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
   call MPI_Op_create(larger_in_size, .true., operation)
+  call MPI_Op_create(one_after_other, .false., ordered)
+  ! Counted from address 0, where MPI_BOTTOM is: the two integers of `line`.
+  call MPI_Get_address(line(1), place)
+  call MPI_Type_create_hindexed(1, [2], [place], MPI_INTEGER, placed)
+  call MPI_Type_commit(placed)
   wrong = 0
   do turn = 1, 10
     words = [(rank + i, i=1, 300)]
@@ -36,12 +45,18 @@ program calls_mpi_f08
     words(1) = merge(-100, rank, rank == ranks - 1)
     call MPI_Allreduce(words, results, 1, MPI_INTEGER, operation, MPI_COMM_WORLD)
     if (results(1) /= -100) wrong = wrong + 1
+
+    line = [2, rank + turn]
+    call MPI_Allreduce(MPI_IN_PLACE, MPI_BOTTOM, 1, placed, ordered, MPI_COMM_WORLD)
+    if (any(line /= [2**ranks, sum([(2**i*(i + turn), i=0, ranks - 1)])])) wrong = wrong + 1
   end do
 
   call MPI_Reduce(wrong, all_wrong, 1, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD)
   if (rank == 0 .and. all_wrong == 0) print '(a)', 'calls: right'
   if (rank == 0 .and. all_wrong /= 0) print '(a,i0,a)', 'calls: ', all_wrong, ' wrong'
   call MPI_Op_free(operation)
+  call MPI_Op_free(ordered)
+  call MPI_Type_free(placed)
   call MPI_Finalize()
 end program calls_mpi_f08
 
@@ -57,3 +72,22 @@ subroutine larger_in_size(in, inout, length, datatype)
   call c_f_pointer(inout, into, [length])
   if (datatype == MPI_INTEGER) where (abs(from) > abs(into)) into = from
 end subroutine larger_in_size
+
+! The map x -> a x + b of `in`, which is a and b, after that of `inout`. The type places them from address 0, and MPI
+! places its copies likewise.
+subroutine one_after_other(in, inout, length, datatype)
+  use mpi_f08
+  use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+  implicit none
+  type(c_ptr), value :: in, inout
+  integer :: length, line(2)
+  type(MPI_Datatype) :: datatype
+  integer(MPI_ADDRESS_KIND) :: place, a, b
+  common /lines/ line, place
+  integer, pointer :: from(:), into(:)
+  a = place/4 + 1
+  b = a + 1
+  call c_f_pointer(in, from, [b])
+  call c_f_pointer(inout, into, [b])
+  if (datatype /= MPI_INTEGER .and. length == 1) into(a:b) = [from(a)*into(a), from(a)*into(b) + from(b)]
+end subroutine one_after_other

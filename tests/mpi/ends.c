@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that ends in an odd way after some calls.
 //
-//     ends abort|exit|crash|late|slow|twice
+//     ends abort|again|crash|double|exit|late|slow|twice
 //
 // abort: rank 1 calls MPI_Abort. exit: all call exit without MPI_Finalize. crash: rank 1 ends by a signal.
 // late: MPI_Finalize is called by a handler at exit. slow: rank 0 comes to MPI_Finalize seven seconds after the others,
-// as one that still writes its results. twice: a child of fork exits in its own way meanwhile.
+// as one that still writes its results. twice: a child of fork exits in its own way meanwhile. again: a library calls
+// MPI_Init and uses MPI before the program would, and MPI_Finalize after it would; each asks first whether it was
+// called. double: MPI_Init is called twice without asking, which is an error.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,10 +18,34 @@
 
 static void finalize(void) { MPI_Finalize(); }
 
+static void initialize_if_needed(int* argc, char*** argv) {
+  int initialized = 0, before = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) MPI_Init(argc, argv);
+  for (int call = 0; call < 5; ++call)
+    MPI_Allreduce(&initialized, &before, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) printf("ends: MPI was initialised before on %d ranks\n", before);
+}
+
+static void finalize_if_needed(void) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized) MPI_Finalize();
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "exit";
   if (strcmp(how, "late") == 0) atexit(finalize);
-  MPI_Init(&argc, &argv);
+  if (strcmp(how, "again") == 0) {
+    atexit(finalize_if_needed);
+    initialize_if_needed(NULL, NULL); // the library's
+    initialize_if_needed(&argc, &argv);
+  } else {
+    MPI_Init(&argc, &argv);
+  }
+  if (strcmp(how, "double") == 0) MPI_Init(&argc, &argv);
   int rank, in[1000] = {1}, out[1000];
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm never_freed;
@@ -43,6 +69,6 @@ int main(int argc, char** argv) {
   if (strcmp(how, "slow") == 0 && rank == 0)
     for (unsigned left = 7; left > 0;)
       left = sleep(left);
-  MPI_Finalize();
+  finalize_if_needed();
   return 0;
 }

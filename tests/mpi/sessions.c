@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of MPI 4 that has sessions before, beside and without MPI_Init.
+// A program of MPI 4 that has sessions before and beside MPI_Init, or without it.
+//
+//     sessions [alone]     alone: MPI_Init is never called
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 static void use(const char* name, MPI_Comm communicator) {
   int rank, ranks, sum = 0, right = 1;
@@ -27,12 +30,17 @@ int main(int argc, char** argv) {
   MPI_Session session;
   MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
   MPI_Comm made = communicator_of(session);
-  use("before MPI_Init", made);
-  MPI_Init(&argc, &argv);
-  use("beside MPI_Init", made);
-  use("world", MPI_COMM_WORLD);
-  MPI_Comm_free(&made);
-  MPI_Finalize();
+  if (argc > 1 && strcmp(argv[1], "alone") == 0) {
+    use("without MPI_Init", made);
+    MPI_Comm_free(&made);
+  } else {
+    use("before MPI_Init", made);
+    MPI_Init(&argc, &argv);
+    use("beside MPI_Init", made);
+    use("world", MPI_COMM_WORLD);
+    MPI_Comm_free(&made);
+    MPI_Finalize();
+  }
   MPI_Session_finalize(&session);
   return 0;
 }

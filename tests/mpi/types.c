@@ -2,7 +2,10 @@
 // Every predefined type with every predefined operation: prints from rank 0 a line for each with the result or the
 // class of the error, so that two runs can be compared. Values are such that no order of operations matters.
 //
-//     types [special]     instead: infinities, NaN, signed zeros, subnormal numbers and overflow
+//     types [special|halves]
+//
+// special: infinities, NaN, signed zeros, subnormal numbers and overflow instead. halves: numbers of 16 bits of the
+// types that MPICH alone has and cannot add, with the known results instead of its.
 #include <float.h>
 #include <math.h>
 #include <mpi.h>
@@ -275,6 +278,43 @@ static void special(MPI_Comm communicator) {
     }
 }
 
+#ifdef MPIX_C_FLOAT16
+// Small whole numbers in the format binary16 of IEEE 754.
+static uint16_t half_of(int number) {
+  const int size = abs(number);
+  if (size == 0) return 0;
+  int exponent = 0;
+  while (size >> (exponent + 1) != 0)
+    ++exponent;
+  return (uint16_t)((number < 0 ? 0x8000 : 0) | (exponent + 15) << 10 | (size << (10 - exponent) & 0x3FF));
+}
+
+static void halves(MPI_Comm communicator) {
+  const struct named_operation operations[] = {ROW(MPI_SUM, ), ROW(MPI_MIN, ), ROW(MPI_MAX, )};
+  enum { most = 6000 };
+  static uint16_t in[most], out[most];
+  for (size_t o = 0; o < sizeof operations / sizeof *operations; ++o)
+    for (int size = 1; size <= most; size = size * 4 + 1) {
+      int wrong = 0, all_wrong = 0;
+      for (int i = 0; i < size; ++i)
+        in[i] = half_of((rank + 1) * (i % 100 - 50));
+      MPI_Allreduce(in, out, size, MPIX_C_FLOAT16, operations[o].operation, communicator);
+      for (int i = 0; i < size; ++i) {
+        const int number = i % 100 - 50, least = number < 0 ? ranks * number : number;
+        const int wanted = o == 0 ? ranks * (ranks + 1) / 2 * number : o == 1 ? least : (ranks + 1) * number - least;
+        wrong += out[i] != half_of(wanted);
+      }
+      MPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, communicator);
+      if (rank == 0) printf("%s of %d halves: %d wrong\n", operations[o].name, size, all_wrong);
+    }
+}
+#else
+static void halves(MPI_Comm communicator) {
+  (void)communicator;
+  if (rank == 0) puts("halves: this MPI library does not have them");
+}
+#endif
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -283,7 +323,9 @@ int main(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); // where Open MPI raises some
-  if (argc > 1)
+  if (argc > 1 && strcmp(argv[1], "halves") == 0)
+    halves(communicator);
+  else if (argc > 1)
     special(communicator);
   else
     every_pair(communicator);
