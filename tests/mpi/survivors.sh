@@ -1,6 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154 # tap_dir comes from tests/tap.sh
-# What the ranks that survive the victim of tests/mpi/victim.c have to say; for tests that source tests/mpi/runs.sh.
+# What a job that ends badly leaves, and what those ranks have to say that survive the victim of tests/mpi/victim.c; for
+# tests that source tests/mpi/runs.sh. Their programs are copies in $tap_dir, to be told from others by their path.
+
+# ranks_of NAME: the processes of programs whose names begin so.
+ranks_of() { pgrep -f "^$tap_dir/$1" | sort; }
+
+# gone NAME: none of them is left.
+gone() {
+  for _ in $(seq 100); do
+    [ -n "$(ranks_of "$1")" ] || return 0
+    sleep 0.1
+  done
+  ps -o pid,ppid,stat,args -p "$(ranks_of "$1" | xargs | tr ' ' ,)"
+  return 1
+}
+
+in_memory() {
+  find /dev/shm -mindepth 1 ! -name 'mpich*' 2>/dev/null
+  find /run/shm /tmp -maxdepth 1 -name '*strata*' ! -name 'strata-test.*' 2>/dev/null
+}
+remember_memory() { in_memory | sort >"$tap_dir/before"; }
+# nothing_new: in shared memory and /tmp since remember_memory. Files of other jobs of this machine come and go.
+nothing_new() {
+  for _ in $(seq 50); do
+    in_memory | sort | comm -13 "$tap_dir/before" - >"$tap_dir/new"
+    [ -s "$tap_dir/new" ] || return 0
+    sleep 0.1
+  done
+  cat "$tap_dir/new"
+  return 1
+}
 
 # survived NAME RANKS VICTIM before|in|after: by $tap_dir/out and $tap_dir/err of a job of so many ranks. Whether the
 # call in which the victim dies still succeeds on a rank is open; if it does it is right, and the next one fails.
