@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/progress_line.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <system_error>
 
 namespace strata::tools {
@@ -19,8 +19,11 @@ constexpr int most_launchers = 4; ///< between a rank and the terminal: mpirun, 
 std::string standard_error_of(int process) { return fmt::format("/proc/{}/fd/{}", process, STDERR_FILENO); }
 
 bool is_terminal(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "we"), std::fclose);
-  return file && ::isatty(::fileno(file.get())) == 1;
+  const int file = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC); // it is not to become this process's own
+  if (file < 0) return false;
+  const bool is = ::isatty(file) == 1;
+  ::close(file);
+  return is;
 }
 
 /// proc(5): the fourth field of stat; the second one, in parentheses, may hold anything.

@@ -28,6 +28,15 @@ program() {
   fi
 }
 
+# over_ucx COMMAND NAME ARGUMENT...: where this build has no UCX, NAME is left out, which is said.
+over_ucx() {
+  if [ -e "$STRATA_BUILD/lib/strata/ucx.so" ]; then
+    "$@"
+  else
+    skip "$2" "this build has no module for UCX"
+  fi
+}
+
 # begun: waits until the program lasting, in the background and with its output in $tap_dir/out, has made some calls.
 begun() {
   for _ in $(seq 300); do
