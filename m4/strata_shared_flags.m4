@@ -7,10 +7,11 @@ AC_DEFUN([STRATA_SHARED_FLAGS], [
   STRATA_TRY_FLAG([-fno-gnu-unique], [OBJECT_FLAGS="$OBJECT_FLAGS -fno-gnu-unique"])
   PLAIN_SHARED_FLAGS="-shared -Wl,--as-needed -Wl,-z,relro"
   SHARED_FLAGS="$PLAIN_SHARED_FLAGS -Wl,--exclude-libs,ALL -Wl,-Bsymbolic"
+  # libgcc stays shared: an exception of the program's may pass through here, and its unwinder is one of the process.
   # The sanitizers' run time is resolved when the program starts, and must see the shared libstdc++.
   AS_IF([test "x$SANITIZE_FLAGS" = x], [
     PLAIN_SHARED_FLAGS="$PLAIN_SHARED_FLAGS -Wl,-z,defs"
-    SHARED_FLAGS="$SHARED_FLAGS -Wl,-z,defs -static-libstdc++ -static-libgcc"
+    SHARED_FLAGS="$SHARED_FLAGS -Wl,-z,defs -static-libstdc++"
   ])
   AC_SUBST([OBJECT_FLAGS])
   AC_SUBST([SHARED_FLAGS])
