@@ -48,8 +48,9 @@ Status reduce_with_others(comm::Context& links, const comm::Call& call) {
   const comm::Outcome outcome = links.all_reduce(call);
   if (outcome == comm::Outcome::done) return ok();
   if (outcome == comm::Outcome::peer_lost) return Error{ErrorKind::peer, links.trouble()};
-  return Error{ErrorKind::resource, "no schedule could be set up for this size: a rank has no memory left for it "
-                                    "(STRATA_LOG=choice tells which, STRATA_SEGMENT and STRATA_SCRATCH limit it)"};
+  if (const Error* why = links.why_all_native()) return *why;
+  return Error{ErrorKind::resource, "no schedule could be set up for this size on all ranks (STRATA_LOG=choice tells "
+                                    "why; if memory is short: STRATA_SEGMENT and STRATA_SCRATCH)"};
 }
 
 /// On the thread of the call, or on that of the calls on streams.
@@ -110,8 +111,13 @@ STRATA_EXPORT int strata_context_create(const struct strata_bootstrap* bootstrap
   *context = nullptr;
   try {
     if (const Status usable = api::check(bootstrap); !usable) return api::fail(usable.error());
+    std::unique_ptr<api::TableBootstrap> table(new (std::nothrow) api::TableBootstrap(*bootstrap));
+    if (!table) {
+      if (bootstrap->release != nullptr) bootstrap->release(bootstrap->user); // as the table would
+      return api::fail_for_memory();
+    }
     auto made = std::make_unique<strata_context>();
-    const Status created = api::create(std::make_unique<api::TableBootstrap>(*bootstrap), *made);
+    const Status created = api::create(std::move(table), *made);
     if (!created) return api::fail(created.error());
     *context = made.release();
     return STRATA_OK;

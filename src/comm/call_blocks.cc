@@ -6,6 +6,7 @@
 namespace strata::comm {
 
 bool CallBlocks::take(std::size_t wanted, std::size_t bytes) {
+  blocks_.reserve(wanted); // nothing is leased yet if there is no memory for it
   while (blocks_.size() < wanted) {
     device::BounceBlock memory;
     if (bytes > 0) memory = blocks_.empty() ? pool_.lease(bytes) : pool_.lease_pinned(bytes);

@@ -70,6 +70,8 @@ public:
   void native_done(const Call& call);
   /// After Outcome::peer_lost: who is gone, in one sentence.
   const std::string& trouble() const { return watch_.trouble(); }
+  /// After Outcome::native: why every call is native's from now on; null: it is for this size only.
+  const Error* why_all_native() const { return left_to_native_ ? &*left_to_native_ : nullptr; }
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
@@ -210,7 +212,7 @@ private:
   Status hear_of_peers(engine::Plan& plan);
   bool all_agree(bool mine);
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
-  void leave_all_to_native();
+  void leave_all_to_native(Error why);
 
   // context_trial.cc
   tune::Noise noise() const {
@@ -268,10 +270,12 @@ private:
   bool uses_device(const Call& call, std::size_t bytes);
   bool reduces_on_device(const Call& call, const Way& way);
   bool run_on_device(const Call& call, const Way& way, std::size_t bytes);
+  bool prepare_resident(const Way& way);
+  Status prepare_staging(const Way& way, std::size_t bytes);
   bool run_staged(const Call& call, const Way& way, std::size_t bytes);
   bool exchange_staged(const Call& call, const Way& way, std::size_t bytes);
   bool await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot);
-  void lose_device(const std::string& why);
+  void lose_device(const std::string& why) noexcept;
 
   // context_peers.cc
   void note_device(const Call& call, std::size_t bytes);
@@ -323,9 +327,9 @@ private:
   std::array<Decision, tune::size_classes> decisions_;
   std::unique_ptr<transport::shm::ParityBoard> board_;
   bool board_failed_ = false;
-  bool out_of_memory_ = false;         ///< a rank was: nothing is decided any more
-  std::unique_ptr<LeftPlans> left_;    ///< empty; so that leaving takes no memory
-  std::vector<double> seconds_of_all_; ///< room for what trials and reviews exchange
+  std::optional<Error> left_to_native_; ///< why nothing is decided any more
+  std::unique_ptr<LeftPlans> left_;     ///< empty; so that leaving takes no memory
+  std::vector<double> seconds_of_all_;  ///< room for what trials and reviews exchange
   std::vector<MadePlan> plans_;
   std::vector<std::vector<topo::Level>> planned_levels_; ///< of plans, each once: racks come and go, and come again
   std::uint32_t next_plan_ = 0;

@@ -20,16 +20,25 @@ constexpr std::uint32_t board_slots = 2;
 } // namespace
 
 /// The peers cannot be told: they wait for what this rank will not send, until its process ends.
-void Context::lose_device(const std::string& why) {
-  watch_.despair(fmt::format("rank {} cannot copy a buffer from or to device memory in call {} on a communicator of {} "
-                             "ranks: {}",
-                             rank_, calls_, ranks_, why));
+void Context::lose_device(const std::string& why) noexcept {
+  try {
+    watch_.despair(fmt::format("rank {} cannot copy a buffer from or to device memory in call {} on a communicator of "
+                               "{} ranks: {}",
+                               rank_, calls_, ranks_, why));
+  } catch (const std::bad_alloc&) {
+    watch_.despair("no memory left"); // short enough to take none
+  }
 }
 
 /// Whether a buffer of the call is in device memory.
 bool Context::uses_device(const Call& call, std::size_t bytes) {
   if (!device_->in_use()) return false;
-  const auto on_device = buffers_.look(*device_, call.input, call.output, bytes);
+  Result<bool> on_device = true;
+  try {
+    on_device = buffers_.look(*device_, call.input, call.output, bytes);
+  } catch (const std::bad_alloc&) {
+    on_device = out_of_memory();
+  }
   if (on_device) return *on_device;
   lose_device(on_device.error().message);
   return true;
@@ -49,13 +58,22 @@ void Context::tell_trouble_with_pinning() {
     log_line(fmt::format("no pinned memory for buffers in device memory, ordinary memory serves: {}", why));
 }
 
+/// False: there is no memory for it.
+bool Context::prepare_resident(const Way& way) {
+  try {
+    if (!resident_) resident_ = std::make_unique<Resident>(*device_, buffers_);
+    return resident_->prepare(*way.slots, way.plan->shape().window, way.plan->bounce_bytes());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 /// False when a peer or the device is gone.
 bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes) {
   if (watch_.hopeless()) return false;
   // The peers need not know: each of them finds out from every payload where it is.
   if (reduces_on_device(call, way)) {
-    if (!resident_) resident_ = std::make_unique<Resident>(*device_, buffers_);
-    const bool prepared = resident_->prepare(*way.slots, way.plan->shape().window, way.plan->bounce_bytes());
+    const bool prepared = prepare_resident(way);
     tell_trouble_with_pinning();
     if (prepared) {
       device_->count_call(DevicePath::peer);
@@ -67,21 +85,28 @@ bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes)
   return run_staged(call, way, bytes);
 }
 
+Status Context::prepare_staging(const Way& way, std::size_t bytes) {
+  const bool board = way.path == Path::board;
+  const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
+  try {
+    if (!staging_) staging_ = std::make_unique<Staging>(*device_, buffers_);
+    return staging_->prepare(board ? board_slots : way.plan->shape().window, std::min(bytes, slice_bytes));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
 /// False when a peer or the device is gone.
 bool Context::run_staged(const Call& call, const Way& way, std::size_t bytes) {
   if (watch_.hopeless()) return false;
-  if (!staging_) staging_ = std::make_unique<Staging>(*device_, buffers_);
-  const bool board = way.path == Path::board;
-  const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
-  const Status prepared =
-      staging_->prepare(board ? board_slots : way.plan->shape().window, std::min(bytes, slice_bytes));
+  const Status prepared = prepare_staging(way, bytes);
   tell_trouble_with_pinning();
   bool done = false;
   if (!prepared)
     lose_device(prepared.error().message);
   else
-    done = board ? exchange_staged(call, way, bytes) : run_plan(call, way, staging_.get());
-  staging_->finish();
+    done = way.path == Path::board ? exchange_staged(call, way, bytes) : run_plan(call, way, staging_.get());
+  if (staging_) staging_->finish();
   return done;
 }
 

@@ -272,12 +272,14 @@ void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes
     if (device_ != nullptr) note_device(call, bytes);
     decide(decision, bytes);
   };
-  if (out_of_memory_ || !bootstrap_->run(steps)) leave_all_to_native();
+  if (left_to_native_) return leave_all_to_native(std::move(*left_to_native_)); // a class that was not asked for yet
+  if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
 }
 
-/// A rank ran out of memory at a place that the others do not know: what was decided, and half made, may differ.
-void Context::leave_all_to_native() {
-  out_of_memory_ = true;
+/// A rank ran out of memory at a place that the others do not know, or there was no exchange: what was decided, and
+/// half made, may differ.
+void Context::leave_all_to_native(Error why) {
+  left_to_native_ = std::move(why);
   probe_.reset();
   for (Decision& decision : decisions_) {
     if (decision.way.path == Path::lost) continue;
@@ -292,11 +294,12 @@ void Context::leave_all_to_native() {
   }
   // What the user was promised is said to be over in any case.
   try {
+    if (left_to_native_->message.empty()) *left_to_native_ = out_of_memory();
+    const std::string what = left_to_native_->message + ": a communicator's calls go to the MPI library";
     if (rank_ == 0 && options_.reproducible)
-      process_.say_once("a rank ran out of memory: a communicator's calls go to the MPI library, and "
-                        "STRATA_REPRODUCIBLE=1 cannot be kept");
+      process_.say_once(what + ", and STRATA_REPRODUCIBLE=1 cannot be kept");
     else if (rank_ == 0 && (options_.mode == Mode::always || options_.log_choice))
-      process_.say_once("a rank ran out of memory: a communicator's calls go to the MPI library");
+      process_.say_once(what);
   } catch (const std::bad_alloc&) { // then not even that
   }
 }

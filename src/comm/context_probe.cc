@@ -133,8 +133,9 @@ std::vector<std::int32_t> Context::first_ranks() const {
 bool Context::run_probe() {
   bool exchanged = false;
   const auto steps = [&] { exchanged = probe_->measures_links() ? probe_links() : probe_memory(); };
-  if (bootstrap_->run(steps)) return exchanged;
-  leave_all_to_native();
+  Status ran = bootstrap_->run(steps);
+  if (ran) return exchanged;
+  leave_all_to_native(std::move(ran).error());
   return false;
 }
 

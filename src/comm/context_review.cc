@@ -78,7 +78,7 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
     try_anew(decision, bytes);
     if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
   };
-  if (!bootstrap_->run(steps)) leave_all_to_native();
+  if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
 }
 
 /// All ways that were tried for this size class, and none that was dropped when racks were found.

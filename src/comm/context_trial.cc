@@ -178,7 +178,8 @@ void Context::conclude_trial_call(Decision& decision, std::size_t bytes) {
   if (decision.trial->trial.is_long()) wait_for_last_to_leave();
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - decision.trial->started;
   if (!decision.trial->trial.add(spent.count())) return;
-  if (!bootstrap_->run([&] { settle_trial(decision, bytes); })) leave_all_to_native();
+  Status settled = bootstrap_->run([&] { settle_trial(decision, bytes); });
+  if (!settled) leave_all_to_native(std::move(settled).error());
 }
 
 void Context::wait_for_last_to_leave() {

@@ -47,7 +47,10 @@ Outcome Context::give_up() {
   watch_.end();
   probe_.reset(); // it would wait for the one that is gone
   for (Decision& decision : decisions_) {
-    if (decision.way.path == Path::board || decision.way.path == Path::plan) decision.others.push_back(decision.way);
+    try {
+      if (decision.way.path == Path::board || decision.way.path == Path::plan) decision.others.push_back(decision.way);
+    } catch (const std::bad_alloc&) { // only its counts are lost
+    }
     decision.way = Way{};
     decision.way.path = Path::lost;
   }

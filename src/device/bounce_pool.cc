@@ -27,6 +27,7 @@ void BouncePool::release(const BounceBlock& block) {
   }
   (void)driver_.free_pinned(block.begin); // nothing to be done about it
   pinned_bytes_ -= block.bytes;
+  --pinned_blocks_;
 }
 
 BounceBlock BouncePool::lease_pinned(std::size_t bytes) {
@@ -43,12 +44,14 @@ BounceBlock BouncePool::lease_pinned(std::size_t bytes) {
     idle_.erase(idle_.begin());
   }
   if (pinned_bytes_ + bytes > most_bytes_ || !why_not_.empty()) return {};
+  idle_.reserve(pinned_blocks_ + 1); // giving back takes no memory
   const auto made = driver_.allocate_pinned(bytes);
   if (!made) {
     why_not_ = made.error().message;
     return {};
   }
   pinned_bytes_ += bytes;
+  ++pinned_blocks_;
   return {static_cast<std::byte*>(*made), bytes, true};
 }
 

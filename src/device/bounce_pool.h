@@ -42,7 +42,7 @@ private:
   std::size_t most_bytes_;
   mutable std::mutex mutex_;
   std::vector<BounceBlock> idle_;
-  std::size_t pinned_bytes_ = 0; ///< leased and idle
+  std::size_t pinned_bytes_ = 0, pinned_blocks_ = 0; ///< leased and idle
   std::string why_not_;
 };
 

@@ -147,6 +147,39 @@ static int broken_bootstrap(const struct strata_bootstrap* bootstrap) {
   return !(context == NULL && released == 1 && strstr(strata_last_error_message(), "7") != NULL);
 }
 
+struct breaking {
+  const struct strata_bootstrap* works;
+  int broken;
+};
+
+static int gather_until_broken(void* user, const void* mine, void* all, size_t bytes) {
+  const struct breaking* breaking = user;
+  if (breaking->broken) return 8;
+  return breaking->works->all_gather(breaking->works->user, mine, all, bytes);
+}
+
+/* A size that was set up before goes on; a new one cannot be, and from then on nothing can. */
+static int bootstrap_breaks_later(const struct strata_bootstrap* bootstrap) {
+  struct breaking breaking = {bootstrap, 0};
+  struct strata_bootstrap table = *bootstrap;
+  strata_context_t* context = NULL;
+  float values[100] = {0};
+  table.all_gather = gather_until_broken;
+  table.user = &breaking;
+  if (strata_context_create(&table, &context) != STRATA_OK) return complain("create");
+  for (int size = 0; size < 2; ++size) {
+    breaking.broken = size;
+    const int code =
+        strata_allreduce(context, STRATA_IN_PLACE, values, size == 0 ? 1 : 100, STRATA_FLOAT32, STRATA_SUM);
+    if (code != (size == 0 ? STRATA_OK : STRATA_ERR_PEER)) return complain("a call when all_gather breaks");
+  }
+  if (strstr(strata_last_error_message(), "returned 8") == NULL) return complain(strata_last_error_message());
+  if (strata_allreduce(context, STRATA_IN_PLACE, values, 50, STRATA_FLOAT32, STRATA_SUM) != STRATA_ERR_PEER)
+    return complain("a call after all_gather broke");
+  strata_context_destroy(context);
+  return 0;
+}
+
 static void test(const char* name, int ranks, int (*body)(const struct strata_bootstrap*)) {
   report(run_forked(ranks, body) == 0, name, ranks);
 }
@@ -161,6 +194,7 @@ int main(void) {
   test("keeps contexts apart", 3, contexts);
   test("names bad arguments and sends nothing", 2, bad_arguments);
   test("says so when the bootstrap fails", 2, broken_bootstrap);
+  test("says so when the bootstrap fails later", 3, bootstrap_breaks_later);
   printf("1..%d\n", number);
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls with buffers in the memory of an emulated device, every rank with kinds of memory of its own; and the mutations
 // that show what the emulated device catches.
+#include "allocations.h"
 #include "device_calls.h"
 
 #include <gtest/gtest.h>
@@ -58,6 +59,30 @@ TEST(DeviceCalls, AreRightWithoutPinnedMemory) {
 
 TEST(DeviceCalls, AreRightBetweenTwoDevicesOfAProcess) {
   EXPECT_EQ(run(ThreadJob::options_for_tests(), 2, mixtures({3, 50000}), "devices=2"), "");
+}
+
+// No memory for what a rank needs for its own buffers: the others cannot be told, so none may be left to wait here.
+TEST(DeviceCalls, SaySoWithoutMemoryToStageWith) {
+  for (const char* algorithm : {"board", "direct"}) {
+    Options options = ThreadJob::options_for_tests();
+    options.algorithm = algorithm;
+    ThreadJob job(2, options);
+    DeviceJob device;
+    device.give_devices(job);
+    Faults faults(2);
+    job.run_in_context([&](Context& context) {
+      faults.add(context, comm::fault_of(context, {1000})); // sets the size up
+      KindOfMemory vector(*device.accelerator, Kind::device, 0, 4000, 0);
+      const Call call{vector.pointer(), vector.pointer(), 1000, Element::float32, Operation::sum};
+      Outcome outcome = Outcome::done;
+      {
+        const allocations::Shortage none(0, allocations::Shortage::Lasts::to_its_end);
+        outcome = context.all_reduce(call);
+      }
+      if (outcome != Outcome::peer_lost || context.trouble().empty()) faults.add(context, "nothing was said");
+    });
+    EXPECT_EQ(faults.text(), "") << algorithm;
+  }
 }
 
 TEST(DeviceCalls, CountWhatWasStaged) {
