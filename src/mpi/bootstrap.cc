@@ -10,15 +10,15 @@
 namespace strata::mpi {
 namespace {
 
-/// The transport over MPI uses another.
-constexpr int tag_of_probes = 32767; // the highest that every MPI library has (MPI 4.0, 9.1.2)
-
-// Any call that may receive makes the MPI library progress; a probe for a tag with which nothing is ever sent does only
-// that. Not on a duplicate of MPI_COMM_SELF: there MPICH looks into a queue of its own and lets nothing progress.
+// Any call that may receive makes the MPI library progress; a probe for a tag with which nothing was sent does only
+// that. It takes no message, but one that it finds keeps it from progress: then another tag is looked for from now on.
+// Not on MPI_COMM_SELF: there MPICH looks into a queue of its own and lets nothing progress.
 void let_mpi_progress(void* pointer) {
-  const State& now = *static_cast<State*>(pointer);
+  State& now = *static_cast<State*>(pointer);
+  const int tag = now.unused_tag.load(std::memory_order_relaxed);
   int found = 0;
-  (void)PMPI_Iprobe(MPI_ANY_SOURCE, tag_of_probes, now.world, &found, MPI_STATUS_IGNORE);
+  (void)PMPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  if (found != 0) now.unused_tag.store(tag > 1 ? tag - 1 : 32767, std::memory_order_relaxed);
 }
 
 } // namespace

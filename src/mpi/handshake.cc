@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/handshake.h"
 
+#include "base/host.h"
 #include "base/number_runs.h"
 
 #include "config.h"
@@ -31,6 +32,11 @@ int highest_tag() {
   return found != 0 ? *static_cast<int*>(attached) : 32767; // what every MPI library has (MPI 4.0, 9.1.2)
 }
 
+std::uint32_t machine_number() {
+  const std::uint64_t number = socket_space();
+  return static_cast<std::uint32_t>(number ^ number >> 32);
+}
+
 /// "ranks 4-7,9" or "rank 3".
 std::string ranks_text(std::span<const std::int32_t> ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + number_list(ranks);
@@ -56,11 +62,14 @@ bool Handshake::complete(Options& options) {
   mine_.options.reproducible = options.reproducible ? 1 : 0;
   mine_.options.check = options.check ? 1 : 0;
   mine_.options.calls_follow_mode = options.context_calls_follow_mode ? 1 : 0;
+  mine_.options.machine = machine_number();
+  wants_shared_memory_ = options.transports.find("shm") != std::string::npos;
   std::strncpy(mine_.version, PACKAGE_VERSION, sizeof mine_.version - 1);
   if (rank_ != 0) return ask_rank_0(options);
   const int seconds = static_cast<int>(options.start_seconds);
   hear_all(seconds);
   const bool all_together = judge(seconds);
+  mine_.options.machine = wants_shared_memory_ && mine_.options.trace == 0 && is_on_one_machine() ? 1 : 0;
   if (!all_together) swallow_refusals();
   const bool all_here = all_together && confirm();
   tell({mine_.options, all_here ? std::uint64_t{1} : 0});
@@ -141,6 +150,12 @@ bool Handshake::judge(int seconds) {
   return silent.empty() && strangers.empty();
 }
 
+bool Handshake::is_on_one_machine() const {
+  const std::uint32_t here = hellos_.front().options.machine;
+  return here != 0 && std::all_of(hellos_.begin(), hellos_.end(),
+                                  [here](const Hello& hello) { return hello.options.machine == here; });
+}
+
 void Handshake::compare_options() {
   const auto compare = [&](const char* name, const auto& differs) {
     for (int rank = 1; rank < ranks_; ++rank) {
@@ -192,6 +207,7 @@ bool Handshake::ask_rank_0(Options& options) {
   options.reproducible = verdict.options.reproducible != 0;
   options.check = verdict.options.check != 0;
   mine_.options.trace = verdict.options.trace;
+  mine_.options.machine = verdict.options.machine;
   return verdict.all_here != 0;
 }
 

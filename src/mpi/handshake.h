@@ -32,6 +32,9 @@ public:
   const std::vector<std::string>& complaints() const { return complaints_; }
   /// Whether rank 0 will write what all ranks did.
   bool traced() const { return mine_.options.trace != 0; }
+  /// Whether strata needs a communicator of its own beside the program's: it might send messages over MPI, or collect
+  /// what the ranks did. The same on all ranks.
+  bool needs_communicator() const { return mine_.options.machine == 0; }
   /// Takes back the receives for messages that never came; before MPI_Finalize. What was sent to a rank 0 that never
   /// looked may be read until that ends, so this object outlives it.
   void take_back();
@@ -40,7 +43,8 @@ private:
   /// The options that all ranks need before they make a context.
   struct Early {
     std::uint64_t context_calls;
-    std::uint8_t reproducible, check, trace, calls_follow_mode, unused[4];
+    std::uint8_t reproducible, check, trace, calls_follow_mode;
+    std::uint32_t machine; ///< that this rank is on, 0: not known; from rank 0: not 0 if shared memory is to link all
   };
   /// Its first message, so its size stays the same in all versions: a longer one would be an error in rank 0.
   struct Hello {
@@ -60,8 +64,10 @@ private:
   void swallow_refusals();
   void tell(const Verdict& verdict);
   void compare_options();
+  bool is_on_one_machine() const;
 
   int rank_, ranks_, tag_ = 0;
+  bool wants_shared_memory_ = false;
   Hello mine_{};
   Verdict verdict_{};         ///< also where an answer goes that comes after this rank has given up
   std::vector<Hello> hellos_; ///< on rank 0, by rank

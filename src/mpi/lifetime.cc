@@ -59,7 +59,8 @@ std::vector<comm::TransportMaker> transport_makers(State& now) {
   makers.push_back({"ucx", [](const Options& options) { return transport::open_ucx(options); }});
   makers.push_back({"mpi", [&now](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
                       if (now.world == MPI_COMM_NULL)
-                        return Error{ErrorKind::unsupported, "there is no private communicator"};
+                        return Error{ErrorKind::unsupported, "it is for jobs of several machines, or without shm in "
+                                                             "STRATA_TRANSPORTS"};
                       return std::unique_ptr<transport::Transport>(
                           std::make_unique<transport::MpiTransport>(now.world));
                     }});
@@ -102,12 +103,13 @@ bool find_all_ranks(State& now, Options& options) {
   return all_here;
 }
 
-/// strata's own communicator; after the handshake, because a duplicate is made by all ranks together.
+/// strata's own communicator; after the handshake, because a duplicate is made by all ranks together. Not where it is
+/// of no use: which numbers the MPI library gives to the program's communicators should not depend on us.
 void make_communicator(State& now) {
   int ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, strata_mpi_communicator_gone, &now.key, nullptr);
-  if (ranks > 1) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
+  if (ranks > 1 && now.handshake->needs_communicator()) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
 }
 
 /// What is to become of buffers in device memory.
@@ -206,7 +208,10 @@ void before_finalize() noexcept {
   }
   now.recorder = nullptr;
   write_timeline(now);
-  if (now.world != MPI_COMM_NULL && !say_goodbye(now.world)) now.world = MPI_COMM_NULL; // the MPI library's from now on
+  int ranks = 1;
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks > 1 && !say_goodbye(now.world != MPI_COMM_NULL ? now.world : MPI_COMM_WORLD))
+    now.world = MPI_COMM_NULL; // the MPI library's from now on
   {
     const std::lock_guard lock(now.mutex);
     for (auto& record : now.records)

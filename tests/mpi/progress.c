@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI's progress rule: what a rank has posted before it waits in MPI_Allreduce goes on while it waits there.
 //
-//     progress send|receive|put|broadcast|file [count]
+//     progress send|receive|put|broadcast|file [count [messages]]
 //
 // send:     rank 0 starts a large send and calls MPI_Allreduce; rank 1 receives, and then calls it.
 // receive:  rank 1 posts a large receive and calls MPI_Allreduce; rank 0 sends, and then calls it.
 // put:      rank 0 exposes memory and calls MPI_Allreduce; rank 1 locks, writes and unlocks it, and then calls it.
 // broadcast: rank 0 starts a large nonblocking broadcast and calls MPI_Allreduce; the others complete it before that.
 // file:     all ranks start to write to a file and call MPI_Allreduce; then they complete it and read.
+//
+// messages: all the time each rank has that many messages from every other, of the highest tags that all MPI libraries
+// have, that it only receives in the end.
 //
 // All other ranks call MPI_Allreduce at once, of `count` elements. Where a waiting rank lets MPI rest, this hangs.
 // Prints "progress: right" from rank 0.
@@ -109,10 +112,23 @@ static void write_and_wait(int round, MPI_File file) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Sends or receives; a receiver sees that nothing has taken any. */
+static void waiting_messages(int number, int receive) {
+  for (int other = 0; other < ranks; ++other)
+    for (int tag = 32767; other != rank && tag > 32767 - number; --tag) {
+      int value = rank + tag;
+      if (receive)
+        MPI_Recv(&value, 1, MPI_INT, other, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE), wrong += value != other + tag;
+      else
+        MPI_Send(&value, 1, MPI_INT, other, tag, MPI_COMM_WORLD);
+    }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const char* what = argc > 1 ? argv[1] : "send";
   count = argc > 2 ? atoi(argv[2]) : 1;
+  const int waiting = argc > 3 ? atoi(argv[3]) : 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   mine = malloc((size_t)count * sizeof *mine);
@@ -132,6 +148,7 @@ int main(int argc, char** argv) {
     MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
                   &file);
   }
+  waiting_messages(waiting, 0);
   for (int call = 0; call < first_calls; ++call)
     all_reduce(call); // contexts and connections are made: not what is tested here
   MPI_Barrier(MPI_COMM_WORLD);
@@ -148,6 +165,7 @@ int main(int argc, char** argv) {
     else
       send_and_wait(round);
   }
+  waiting_messages(waiting, 1);
 
   int all_wrong = 0;
   MPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
