@@ -134,8 +134,9 @@ void strata_context_destroy(strata_context_t* context);
  *  \param operation  must be defined for the kind of elements.
  *  \return STRATA_OK; STRATA_ERR_ARG or STRATA_ERR_RESOURCE (nothing was sent, `receive` is untouched; the second means
  *          that this size could not be set up, and all ranks get it; of the first the other ranks do not know, and wait
- *          for this one); STRATA_ERR_PEER (a rank or a device is gone: `receive` holds nothing to rely on, later calls
- *          return this too, and the context can only be destroyed); the error of an earlier call on a stream.
+ *          for this one); STRATA_ERR_PEER (a rank or a device is gone, or all_gather failed: nothing in `receive` is to
+ *          be relied on, later calls return this too, and the context can only be destroyed); the error of an earlier
+ *          call on a stream.
  *  Blocks until the result is there. Not safe for two threads in one context at once. */
 int strata_allreduce(strata_context_t* context, const void* send, void* receive, size_t count,
                      enum strata_element element, enum strata_operation operation);

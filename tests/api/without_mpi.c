@@ -158,7 +158,7 @@ static int gather_until_broken(void* user, const void* mine, void* all, size_t b
   return breaking->works->all_gather(breaking->works->user, mine, all, bytes);
 }
 
-/* A size that was set up before goes on; a new one cannot be, and from then on nothing can. */
+/* One size is set up while it works; then another one cannot be, and from then on nothing can. */
 static int bootstrap_breaks_later(const struct strata_bootstrap* bootstrap) {
   struct breaking breaking = {bootstrap, 0};
   struct strata_bootstrap table = *bootstrap;
