@@ -84,8 +84,8 @@ struct State {
   /// Private duplicate, for the transport over MPI; null where that is not needed (Handshake::needs_communicator()).
   MPI_Comm world = MPI_COMM_NULL;
   int key = MPI_KEYVAL_INVALID;
-  std::atomic<int> unused_tag{
-      32767}; ///< see let_mpi_progress(); the highest that every MPI library has (MPI 4.0, 9.1.2)
+  /// See let_mpi_progress(); at first the highest that every MPI library has (MPI 4.0, 9.1.2).
+  std::atomic<int> unused_tag{32767};
   std::vector<std::string> complaints;
   std::unique_ptr<Handshake> handshake; ///< outlives MPI_Finalize
   std::unique_ptr<comm::Process> process;
