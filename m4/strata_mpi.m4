@@ -34,12 +34,12 @@ AC_DEFUN([STRATA_MPI], [
   AM_CONDITIONAL([HAVE_MPIFC], [test "$strata_has_mpifc" = yes])
 ])
 
-dnl STRATA_MPI_PROGRAM(variable, names, folder to look in first): the program's path. What the user set counts alone,
-dnl also a name without a path, which AC_PATH_PROGS by itself would pass over.
+dnl STRATA_MPI_PROGRAM(variable, names, search path): the program's path. What the user set counts alone, also a name
+dnl without a path, which AC_PATH_PROGS by itself would pass over, and is looked for in PATH too.
 AC_DEFUN([STRATA_MPI_PROGRAM], [
   strata_wanted=$$1
   AS_CASE([$strata_wanted], [/*], [], [AS_UNSET([$1])])
-  AC_PATH_PROGS([$1], [${strata_wanted:-$2}], [], [m4_ifval([$3], [${$3:+$$3:}])$PATH])
+  AC_PATH_PROGS([$1], [${strata_wanted:-$2}], [], [m4_ifval([$3], [$$3${strata_wanted:+:$PATH}], [$PATH])])
   AS_IF([test -n "$strata_wanted" && test ! -x "$$1"], [AC_MSG_ERROR([$1=$strata_wanted is no program])])
 ])
 
@@ -50,10 +50,18 @@ AC_DEFUN([STRATA_MPI_FLAGS], [
   # The C++ bindings that MPI dropped are never used.
   MPI_CPPFLAGS="-DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1"
   MPI_LIBS=
-  for strata_word in $strata_line; do
-    AS_CASE([$strata_word],
-      [-I*|-D*], [MPI_CPPFLAGS="$MPI_CPPFLAGS $strata_word"],
-      [-L*|-l*|-Wl,*rpath*], [MPI_LIBS="$MPI_LIBS $strata_word"])
+  # Of what is for the linker, only where a program finds the library; it may be two words, -Wl,-rpath -Wl,/folder, or
+  # four. xargs takes a shell's quotes off, in which some wrappers print paths. A word with a dollar sign is no folder
+  # of an installation, and make would read it once more.
+  strata_linker_word=no
+  for strata_word in `AS_ECHO(["$strata_line"]) | xargs -n 1 printf '%s\n'`; do
+    AS_CASE([$strata_linker_word$strata_word],
+      [*'$'*], [strata_linker_word=no],
+      [no-Xlinker], [strata_linker_word=yes],
+      [yes*rpath*|yes/*|yes*new-dtags], [MPI_LIBS="$MPI_LIBS -Xlinker $strata_word" strata_linker_word=no],
+      [yes*], [strata_linker_word=no],
+      [no-I*|no-D*], [MPI_CPPFLAGS="$MPI_CPPFLAGS $strata_word"],
+      [no-L*|no-l*|no-Wl,*rpath*|no-Wl,/*|no-Wl,*new-dtags], [MPI_LIBS="$MPI_LIBS $strata_word"])
   done
   AC_MSG_RESULT([$MPI_CPPFLAGS $MPI_LIBS])
 
@@ -73,18 +81,36 @@ AC_DEFUN([STRATA_MPI_FLAGS], [
     [strata_why_mpi="$MPICC does not link a program with a shared libmpi"])
 ])
 
+dnl Tests ask it: how the launcher is called, and what the library can. Intel's and MVAPICH are of MPICH's family.
+AC_DEFUN([STRATA_MPI_FLAVOUR], [
+  AC_MSG_CHECKING([whether that is Open MPI or of the family of MPICH])
+  strata_saved_CPPFLAGS=$CPPFLAGS
+  CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
+  MPI_FLAVOUR=other
+  AC_COMPUTE_INT([strata_family], [family], [
+    #include <mpi.h>
+    #if defined(OPEN_MPI)
+    enum { family = 1 };
+    #elif defined(MPICH_VERSION) || defined(I_MPI_VERSION)
+    enum { family = 2 };
+    #else
+    enum { family = 0 };
+    #endif
+  ])
+  AS_CASE([$strata_family], [1], [MPI_FLAVOUR=openmpi], [2], [MPI_FLAVOUR=mpich])
+  CPPFLAGS=$strata_saved_CPPFLAGS
+  AC_MSG_RESULT([$MPI_FLAVOUR])
+])
+
 dnl The other wrappers and the launcher have the name of MPICC with another middle: mpicc.mpich, mpif90.mpich, …
+dnl They are in its folder: one found elsewhere would be of another library.
 AC_DEFUN([STRATA_MPI_SIBLINGS], [
-  AS_CASE([`$MPICC --showme:version 2>/dev/null; $MPICC -v 2>&1`],
-    [*"Open MPI"*], [MPI_FLAVOUR=openmpi],
-    [*MPICH*|*mpich*], [MPI_FLAVOUR=mpich],
-    [MPI_FLAVOUR=other])
+  STRATA_MPI_FLAVOUR
   strata_mpi_dir=`AS_DIRNAME(["$MPICC"])`
-  AS_CASE([$MPICC], [*/*], [], [strata_mpi_dir=])
   strata_mpi_suffix=`AS_ECHO(["$MPICC"]) | sed 's,.*/,,; s/^mpi@<:@a-z@:>@*//'`
-  STRATA_MPI_PROGRAM([MPICXX], [mpicxx$strata_mpi_suffix mpic++$strata_mpi_suffix mpicxx], [strata_mpi_dir])
-  STRATA_MPI_PROGRAM([MPIFC], [mpifort$strata_mpi_suffix mpif90$strata_mpi_suffix mpifort mpif90], [strata_mpi_dir])
-  STRATA_MPI_PROGRAM([MPIRUN], [mpirun$strata_mpi_suffix mpiexec$strata_mpi_suffix mpirun], [strata_mpi_dir])
+  STRATA_MPI_PROGRAM([MPICXX], [mpicxx$strata_mpi_suffix mpic++$strata_mpi_suffix], [strata_mpi_dir])
+  STRATA_MPI_PROGRAM([MPIFC], [mpifort$strata_mpi_suffix mpif90$strata_mpi_suffix], [strata_mpi_dir])
+  STRATA_MPI_PROGRAM([MPIRUN], [mpirun$strata_mpi_suffix mpiexec$strata_mpi_suffix], [strata_mpi_dir])
 ])
 
 dnl Does the Fortran wrapper make a program? Fortran is used by tests and examples only.

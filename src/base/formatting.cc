@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of fmt that is not inline, compiled once for us: Debian ships it as a shared library only, and a preload
 // must not bring a library into a program that may have another version of it. FMT_HEADER_ONLY would compile it anew in
-// each file, which costs most of the time of a build.
+// each file, which costs most of the time of a build: configure chooses that only for a version that needs other parts.
+
+#ifndef FMT_HEADER_ONLY
 
 #include <locale>
 
@@ -18,6 +20,11 @@ template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<cha
 template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<wchar_t>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
 template FMT_API auto decimal_point_impl(locale_ref) -> wchar_t;
+#if FMT_VERSION >= 100000
+template FMT_API void vformat_to(buffer<char>&, string_view, typename vformat_args<>::type, locale_ref);
+#endif
 
 } // namespace detail
 FMT_END_NAMESPACE
+
+#endif

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 namespace strata::comm {
 namespace {
@@ -321,12 +322,13 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
   };
   const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;
   if (std::equal(before.begin(), before.end(), hierarchy.levels.begin(), hierarchy.levels.end(), same_groups)) return;
-  const tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
+  tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
-  situation_.plain.reset();
   if (hierarchy.levels.size() > plain.hierarchy.levels.size()) {
-    situation_.plain = plain;
-    tune::note_racks(*situation_.plain, situation_.job);
+    tune::note_racks(plain, situation_.job);
+    situation_.plain = std::move(plain);
+  } else {
+    situation_.plain.reset();
   }
   decide_anew();
 }

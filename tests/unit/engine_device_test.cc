@@ -5,6 +5,7 @@
 #include "plan_world.h"
 #include "sharing_driver.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace strata::engine {

@@ -9,6 +9,7 @@
 #include "transport/shm/shm_transport.h"
 #include "vectors.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace strata::engine {
