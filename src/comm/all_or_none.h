@@ -20,6 +20,7 @@ Error out_of_memory() noexcept;
 /// A bootstrap that can do that over another one.
 class AllOrNone final : public Bootstrap {
 public:
+  /// `exchanges` may have fewer ranks later, but not more.
   explicit AllOrNone(std::unique_ptr<Bootstrap> exchanges)
       : exchanges_(std::move(exchanges)), votes_(static_cast<std::size_t>(exchanges_->ranks())) {}
 

@@ -38,6 +38,8 @@ enum class Reason : std::uint8_t {
 inline constexpr std::size_t reasons = 8;
 const char* text_of(Reason reason);
 
+class CommunicatorBootstrap;
+
 /// What is attached to a communicator, under an attribute key of ours.
 struct CommunicatorRecord {
   MPI_Comm communicator = MPI_COMM_NULL;
@@ -47,6 +49,7 @@ struct CommunicatorRecord {
   std::uint64_t calls = 0;                   ///< eligible ones until there is a context
   std::uint64_t checked_calls = 0;           ///< with STRATA_CHECK
   std::shared_ptr<comm::AllOrNone> together; ///< of eligible ones: what a context begins with, when memory may be short
+  CommunicatorBootstrap* bootstrap = nullptr; ///< what `together` exchanges by, and owns
   std::unique_ptr<comm::Context> context;
   std::mutex mutex; ///< taken under MPI_THREAD_MULTIPLE only
 };
@@ -95,6 +98,8 @@ struct State {
   std::mutex mutex;                                 ///< guards what follows
   std::list<std::shared_ptr<CommunicatorRecord>> records;
   std::list<std::shared_ptr<CommunicatorRecord>> released; ///< their communicators are gone
+  /// One, of a communicator to come: a rank without memory has what it takes to tell the others.
+  std::list<std::shared_ptr<CommunicatorRecord>> spare;
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
 };
 
@@ -103,10 +108,12 @@ State& state();
 
 /// The record of a communicator, made when first asked for; null before MPI_Init and for MPI_COMM_NULL.
 CommunicatorRecord* record_of(State& state, MPI_Comm communicator);
+/// Lays the spare record by, unless it is there.
+void keep_spare_record(State& state);
 /// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
 bool make_context(State& state, CommunicatorRecord& record);
 
-// What a program calls. An exception of strata's own (there is no memory, not even for the record of a communicator)
+// What a program calls. An exception of strata's own (there is no memory for the records of two communicators in turn)
 // ends the process: where ranks work together, one that went on alone would keep the others waiting for ever. What a
 // handler of the program throws passes through.
 void after_init() noexcept;

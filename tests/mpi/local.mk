@@ -45,6 +45,7 @@ mpi_c_sources += \
   tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
   tests/mpi/errors.c \
+  tests/mpi/shortage.c \
   tests/mpi/threads.c \
   tests/mpi/types.c \
   tests/mpi/victim.c \
