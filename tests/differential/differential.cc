@@ -37,8 +37,9 @@ struct World {
 void set_options(const World& world, const Options& options) {
   if (world.strata == nullptr || world.strata->version < 2) return;
   const auto set = [&](const char* name, const std::string& value, const char* initial) {
-    if (world.strata->set_option(name, value.empty() ? initial : value.c_str()) != 0)
-      std::fprintf(stderr, "differential: %s=%s was refused\n", name, value.c_str());
+    if (world.strata->set_option(name, value.empty() ? initial : value.c_str()) == 0) return;
+    std::fprintf(stderr, "differential: FAILED, %s=%s was refused\n", name, value.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 2);
   };
   set("MODE", "always", "");
   set("TUNE", "model", "");
