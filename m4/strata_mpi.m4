@@ -127,6 +127,7 @@ end program try
 EOF
     AS_IF([(cd conftest.dir && $MPIFC -o try try.f90) >&AS_MESSAGE_LOG_FD 2>&1], [strata_has_mpifc=yes])
     rm -rf conftest.dir
+    AS_IF([test "$strata_has_mpifc" = no], [MPIFC=])
   ])
   AC_MSG_RESULT([$strata_has_mpifc])
 ])

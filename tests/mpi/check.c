@@ -86,12 +86,13 @@ int main(int argc, char** argv) {
   if (groups) wrong = between_groups(rank, ranks);
   for (int turn = 0; turn < (groups ? 0 : 3); ++turn) {
     const int last = rank == ranks - 1;
-    for (int kind = 0; kind < 6; ++kind) {
+    for (int kind = 0; kind < 7; ++kind) {
       for (int i = 0; i < 64; ++i)
         in[i] = i, out[i] = -1, reals[i] = i;
       handled = 0;
       int code = MPI_SUCCESS, class = MPI_SUCCESS;
-      const int wanted[] = {MPI_ERR_COUNT, MPI_ERR_OP, MPI_ERR_TYPE, MPI_ERR_COUNT, MPI_ERR_OP, MPI_SUCCESS};
+      const int wanted[] = {MPI_ERR_COUNT, MPI_ERR_OP,  MPI_ERR_TYPE, MPI_ERR_COUNT,
+                            MPI_ERR_OP,    MPI_SUCCESS, MPI_ERR_COUNT};
       if (kind == 0) code = MPI_Allreduce(in, out, last ? 9 : 10, MPI_INT, MPI_SUM, communicator);
       if (kind == 1) code = MPI_Allreduce(in, out, 10, MPI_INT, last ? MPI_MAX : MPI_SUM, communicator);
       if (kind == 2)
@@ -100,6 +101,7 @@ int main(int argc, char** argv) {
       if (kind == 4) code = MPI_Allreduce(in, out, 10, MPI_INT, last ? user : MPI_SUM, communicator);
       if (kind == 5) // what MPI calls equal
         code = MPI_Allreduce(in, out, 10, last ? MPI_INTEGER : MPI_INT, MPI_SUM, communicator);
+      if (kind == 6) code = MPI_Allreduce(in, out, last ? 0 : 7, MPI_INT, MPI_SUM, communicator);
       if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
       if (class != wanted[kind] || handled != (wanted[kind] != MPI_SUCCESS)) {
         printf("rank %d: turn %d kind %d gave class %d, handled %d times\n", rank, turn, kind, class, handled);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that ends in an odd way after some calls.
 //
-//     ends abort|again|crash|double|exit|late|slow|twice
+//     ends abort|again|callback|crash|double|exit|late|slow|twice
 //
-// abort: rank 1 calls MPI_Abort. exit: all call exit without MPI_Finalize. crash: rank 1 ends by a signal.
-// late: MPI_Finalize is called by a handler at exit. slow: rank 0 comes to MPI_Finalize seven seconds after the others,
-// as one that still writes its results. twice: a child of fork exits in its own way meanwhile. again: a library calls
-// MPI_Init and uses MPI before the program would, and MPI_Finalize after it would; each asks first whether it was
-// called. double: MPI_Init is called twice without asking, which is an error.
+// callback: MPI_Finalize calls one of the program's, which calls MPI_Allreduce. abort: rank 1 calls MPI_Abort. exit:
+// all call exit without MPI_Finalize. crash: rank 1 ends by a signal. late: MPI_Finalize is called by a handler at
+// exit. slow: rank 0 comes to MPI_Finalize seven seconds after the others, as one that still writes its results. twice:
+// a child of fork exits in its own way meanwhile. again: a library calls MPI_Init and uses MPI before the program
+// would, and MPI_Finalize after it would; each asks first whether it was called. double: MPI_Init is called twice
+// without asking, which is an error.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +36,17 @@ static void finalize_if_needed(void) {
   if (!finalized) MPI_Finalize();
 }
 
+// MPI 4.0, 11.2.4: what is attached to MPI_COMM_SELF goes first, when MPI can be used as ever.
+static int add_at_the_end(MPI_Comm self, int key, void* value, void* extra) {
+  (void)self, (void)key, (void)value, (void)extra;
+  int rank, one = 1, sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int call = 0; call < 5; ++call)
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("ends: %d ranks in the callback\n", sum);
+  return MPI_SUCCESS;
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "exit";
   if (strcmp(how, "late") == 0) atexit(finalize);
@@ -48,6 +60,11 @@ int main(int argc, char** argv) {
   if (strcmp(how, "double") == 0) MPI_Init(&argc, &argv);
   int rank, in[1000] = {1}, out[1000];
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (strcmp(how, "callback") == 0) {
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, add_at_the_end, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  }
   MPI_Comm never_freed;
   MPI_Comm_dup(MPI_COMM_WORLD, &never_freed);
   for (int call = 0; call < 10; ++call) {

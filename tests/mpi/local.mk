@@ -42,6 +42,7 @@ mpi_c_sources += \
   tests/mpi/kinds.c \
   tests/mpi/lasting.c \
   tests/mpi/late.c \
+  tests/mpi/meeting.c \
   tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
   tests/mpi/errors.c \
@@ -53,6 +54,7 @@ mpi_c_sources += \
 dist_check_SCRIPTS += \
   tests/mpi/check_test \
   tests/mpi/communicators_test \
+  tests/mpi/crowded_test \
   tests/mpi/device_test \
   tests/mpi/errors_test \
   tests/mpi/faults_test \
@@ -66,5 +68,6 @@ dist_check_SCRIPTS += \
   tests/mpi/types_test \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
-EXTRA_DIST += tests/mpi/filtered.c tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/rights.c tests/mpi/sessions.c
+EXTRA_DIST += tests/mpi/counts_c.c tests/mpi/filtered.c tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/rights.c \
+  tests/mpi/sessions.c
 tests/mpi/connected.mpi tests/mpi/spawned.mpi: tests/mpi/rank_sums.h

@@ -69,6 +69,28 @@ with_strata() {
   limited_ranks "$ranks" env LD_PRELOAD="$preload" STRATA_STATS=1 "$@" || report_failure "$?"
 }
 
+# native_can NAME RANKS COMMAND...: whether it runs without strata, as plain runs it. If not, NAME is left out, which is
+# said: what an MPI library cannot do by itself is different in each.
+native_can() {
+  local name=$1
+  shift
+  ! plain "$@" >"$tap_dir/report" || return 0
+  skip "$name" "without strata it fails too: $(grep -hm 1 -iE 'error|fail|support|exceeded|abort' "$tap_dir/err" | tr -d '#')"
+  return 1
+}
+
+# differing RANKS OPTIONS OTHERS COMMAND...: as with_strata, with OPTIONS on rank 0 and OTHERS on the others. (Launchers
+# have a way to say that, with which that of Open MPI 5.0.7 crashes.)
+differing() {
+  local ranks=$1
+  shift
+  # shellcheck disable=SC2016
+  with_strata "$ranks" sh -c 'options=$1
+    [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 0 ] || options=$2
+    shift 2
+    exec env $options "$@"' sh "$@"
+}
+
 report_failure() {
   tail -n 30 "$tap_dir/out" "$tap_dir/err"
   return "$1"
