@@ -3,6 +3,7 @@
 // requires to be equal on all of them: the communicator, the count, the kind of type and the operation.
 #include "mpi/check.h"
 #include "mpi/native.h"
+#include "mpi/rejections.h"
 
 namespace strata::mpi {
 namespace {
@@ -35,14 +36,6 @@ int go_native(State& state, Reason reason, const Arguments& given) {
     return hand_over(state, given);
   }
   return hand_over(state, given);
-}
-
-/// Whether this MPI library rejects the buffers before it sends anything: then it is to say so itself. With no buffer,
-/// or with MPI_IN_PLACE for the result, any MPI library says so or crashes.
-bool rejected(const State& state, const Arguments& given) {
-  if (given.send == nullptr || given.receive == nullptr || given.receive == MPI_IN_PLACE) return true;
-  return given.send == given.receive &&
-         (given.count == 1 ? state.rejections.equal_buffers_of_one : state.rejections.equal_buffers);
 }
 
 comm::Call call_of(const LastCall& known, const Arguments& given) {
@@ -119,7 +112,7 @@ int look_up_and_run(State& state, const Arguments& given) {
       remember(state, {given.communicator, given.datatype, given.operation, nullptr, {}, {}, *reason});
     return go_native(state, *reason, given);
   }
-  if (rejected(state, given)) return go_native(state, Reason::arguments, given);
+  if (rejects_buffers(state, given)) return go_native(state, Reason::arguments, given);
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (state.several_threads) lock.lock();
   const auto reason = find_context(state, *record, known);
@@ -155,7 +148,7 @@ int allreduce_c(const void* send, void* receive, std::int64_t count, strata_mpi_
       count <= 0)
     return look_up_and_run(now, given);
   if (last.context == nullptr) return go_native(now, last.reason, given);
-  if (rejected(now, given)) [[unlikely]]
+  if (rejects_buffers(now, given)) [[unlikely]]
     return look_up_and_run(now, given);
   const comm::Outcome outcome = run(last, given);
   if (outcome == comm::Outcome::done) [[likely]]

@@ -16,44 +16,6 @@
 namespace strata::mpi {
 namespace {
 
-/// While it lives, errors on a communicator are returned, whatever the program wants later.
-class ReturnedErrors {
-public:
-  explicit ReturnedErrors(MPI_Comm communicator) : communicator_(communicator) {
-    known_ = PMPI_Comm_get_errhandler(communicator, &before_) == MPI_SUCCESS;
-    PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
-  }
-  ReturnedErrors(const ReturnedErrors&) = delete;
-  ReturnedErrors& operator=(const ReturnedErrors&) = delete;
-  ~ReturnedErrors() {
-    if (!known_) return;
-    PMPI_Comm_set_errhandler(communicator_, before_);
-    PMPI_Errhandler_free(&before_);
-  }
-
-private:
-  MPI_Comm communicator_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-  bool known_ = false;
-};
-
-/// Tries, on a communicator of one rank, what a program might do wrong: the answer is the same on every rank.
-Rejections find_rejections(State& now) {
-  Rejections found;
-  MPI_Comm one = MPI_COMM_NULL;
-  if (PMPI_Comm_dup(MPI_COMM_SELF, &one) != MPI_SUCCESS) return found;
-  PMPI_Comm_set_errhandler(one, MPI_ERRORS_RETURN);
-  const ReturnedErrors on_world(MPI_COMM_WORLD); // where Open MPI 4.1 raises the error of equal buffers
-  int values[2] = {1, 1};
-  const auto rejects = [&](int count) {
-    return now.native_allreduce(values, values, count, MPI_INT, MPI_SUM, one) != MPI_SUCCESS;
-  };
-  found.equal_buffers_of_one = rejects(1); // Open MPI 4.1 rejects only more than one
-  found.equal_buffers = rejects(2);
-  PMPI_Comm_free(&one);
-  return found;
-}
-
 std::vector<comm::TransportMaker> transport_makers(State& now) {
   std::vector<comm::TransportMaker> makers;
   makers.push_back({"ucx", [](const Options& options) { return transport::open_ucx(options); }});
@@ -178,7 +140,6 @@ void after_init() noexcept {
   PMPI_Query_thread(&level);
   now.several_threads = level == MPI_THREAD_MULTIPLE;
   now.handles.collect();
-  now.rejections = find_rejections(now);
   make_communicator(now);
   now.process =
       std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));

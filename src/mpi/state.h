@@ -67,7 +67,7 @@ struct LastCall {
   Reason reason = Reason::type_or_operation; ///< without a context: why
 };
 
-/// What this MPI library rejects before it sends anything, found on a communicator of one rank.
+/// See rejects_buffers().
 struct Rejections {
   bool equal_buffers_of_one = false; ///< of one element
   bool equal_buffers = false;        ///< of more
@@ -83,6 +83,7 @@ struct State {
   trace::Recorder* recorder = nullptr; ///< the process'; null unless the job is traced
   LastCall last;
   Handles handles;
+  std::once_flag rejections_known;
   Rejections rejections;
   /// Private duplicate, for the transport over MPI; null where that is not needed (Handshake::needs_communicator()).
   MPI_Comm world = MPI_COMM_NULL;
