@@ -43,7 +43,7 @@ void begin_slice(std::string& text, Row row, Span span) {
 
 } // namespace
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string quoted = "\"";
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') quoted += '\\';
@@ -56,7 +56,7 @@ std::string quoted(std::string_view text) {
 StepName step_name(const sched::Program& program, sched::StepIndex index) {
   const sched::Step& step = program.steps[static_cast<std::size_t>(index)];
   return {step.kind, fmt::format(R"("name":"{}","cat":"level {}","args":{{"step":{},"peers":[{}],)", name_of(step.kind),
-                                 step.tag.level, quoted(fmt::format("{}: {}", index, sched::to_text(step))),
+                                 step.tag.level, json_string(fmt::format("{}: {}", index, sched::to_text(step))),
                                  fmt::join(peers_of(step), ","))};
 }
 
@@ -74,7 +74,7 @@ void name_node(std::string& text, std::int32_t node, std::string_view host) {
                    what, node, members);
   };
   add("process_name", fmt::format("\"name\":\"node {}\"", node));
-  if (!host.empty()) add("process_labels", fmt::format("\"labels\":{}", quoted(host)));
+  if (!host.empty()) add("process_labels", fmt::format("\"labels\":{}", json_string(host)));
 }
 
 void name_rank(std::string& text, Row row) {
@@ -87,7 +87,7 @@ void add_call(std::string& text, Row row, Span span, const CallName& name, std::
   begin_slice(text, row, span);
   fmt::format_to(std::back_inserter(text),
                  R"("name":"all-reduce","cat":"call","args":{{"call":{},"algorithm":{},"bytes":{},"ranks":{}}}}})",
-                 call, quoted(name.algorithm), bytes, name.ranks);
+                 call, json_string(name.algorithm), bytes, name.ranks);
 }
 
 void add_step(std::string& text, Row row, Span span, const StepName& name, std::uint64_t call, std::int64_t slice,

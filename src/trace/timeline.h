@@ -58,6 +58,6 @@ void add_step(std::string& text, Row row, Span span, const StepName& name, std::
 void add_wait(std::string& text, Row row, Span span, std::uint64_t call);
 
 /// `text` between quotes.
-std::string quoted(std::string_view text);
+std::string json_string(std::string_view text);
 
 } // namespace strata::trace

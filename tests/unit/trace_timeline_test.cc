@@ -87,7 +87,7 @@ TEST(RecordedCall, IsRecordedAtTheEndOfItsScope) {
   EXPECT_EQ(recorder.recorded(), 1U);
 }
 
-TEST(TimelineText, QuotesWhatJsonDoesNotAllow) { EXPECT_EQ(quoted("a\"b\\c\n\xc3"), "\"a\\\"b\\\\c??\""); }
+TEST(TimelineText, QuotesWhatJsonDoesNotAllow) { EXPECT_EQ(json_string("a\"b\\c\n\xc3"), "\"a\\\"b\\\\c??\""); }
 
 TEST(TimelineText, NamesAStepByItsProgram) {
   sched::ProgramBuilder builder(0, 3);
