@@ -69,6 +69,9 @@ with_strata() {
   limited_ranks "$ranks" env LD_PRELOAD="$preload" STRATA_STATS=1 "$@" || report_failure "$?"
 }
 
+# Its launcher lets a job that lost a rank go on, and hands variables to ranks that are spawned.
+is_open_mpi_4() { [[ $("$MPIRUN" --version 2>&1) == *"(Open"*") 4."* ]]; }
+
 # native_can NAME RANKS COMMAND...: whether it runs without strata, as plain runs it. If not, NAME is left out, which is
 # said: what an MPI library cannot do by itself is different in each.
 native_can() {

@@ -13,7 +13,7 @@ LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpiexec.hydra",
 FOREIGN = ("SLURM_", "PBS_", "LSB_", "PMI_", "PMIX_", "OMPI_COMM_WORLD_", "HYDI_")
 
 # Open MPI warns of a race between its own parent and child that does no harm, whatever the agent.
-NOISE = rb"\[hub:\d+\] plm:rsh: Warning: setpgid\([^\n]*\n"
+NOISE = rb"\[hub:\d+\] plm:(?:rsh|ssh): Warning: setpgid\([^\n]*\n"
 
 
 def place_ranks(per_node, mapping):
@@ -96,6 +96,17 @@ class Launch:
             mca["mpi_yield_when_idle"] = "1"
         mca.update(parameters)
         settings = {"OMPI_MCA_" + name: value for name, value in mca.items()}
+        # From version 5 on, the launcher is PRRTE, with names of its own.
+        settings.update({"PRTE_MCA_" + name: value for name, value in {
+            "plm": "ssh",
+            "plm_ssh_agent": hub.AGENT,
+            "plm_ssh_no_tree_spawn": "1",
+            "prte_leave_session_attached": "1",
+            "prte_if_include": network.NETWORK,
+            "prte_default_hostfile": self.host_file,
+            "rmaps_default_mapping_policy": "seq",
+            "hwloc_default_binding_policy": "none",
+        }.items()})
         return dict(settings, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
     def _mpich(self):
