@@ -78,12 +78,26 @@ static void rare(MPI_Comm communicator) {
   MPI_Comm_free(&half);
 }
 
+// MPI forbids equal buffers; where the library takes them all the same, one rank may have them and the others not.
+static void equal_on_one_rank(void) {
+  for (int call = 0; call < 6; ++call) {
+    int out = rank + call;
+    tell_value("equal on one rank",
+               MPI_Allreduce(rank == call % ranks ? &out : &rank, &out, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), &out);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   all = argc > 1 && strcmp(argv[1], "all") == 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (argc > 1 && strcmp(argv[1], "equal") == 0) {
+    equal_on_one_rank();
+    MPI_Finalize();
+    return 0;
+  }
   invalid(MPI_COMM_WORLD); // before the first call that is valid
   for (int call = 0; call < 3; ++call)
     rare(MPI_COMM_WORLD);
