@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/rejections.h"
 
-#include "mpi/native.h"
-
 namespace strata::mpi {
 namespace {
 
@@ -45,11 +43,9 @@ Rejections find_rejections(const State& now) {
 
 } // namespace
 
-bool rejects_buffers(State& state, const Arguments& given) {
-  if (given.send == nullptr || given.receive == nullptr || given.receive == MPI_IN_PLACE) return true;
-  if (given.send != given.receive) return false;
+bool rejects_equal_buffers(State& state, std::int64_t count) {
   std::call_once(state.rejections_known, [&] { state.rejections = find_rejections(state); });
-  return given.count == 1 ? state.rejections.equal_buffers_of_one : state.rejections.equal_buffers;
+  return count == 1 ? state.rejections.equal_buffers_of_one : state.rejections.equal_buffers;
 }
 
 } // namespace strata::mpi
