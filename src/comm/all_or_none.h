@@ -20,9 +20,12 @@ Error out_of_memory() noexcept;
 /// A bootstrap that can do that over another one.
 class AllOrNone final : public Bootstrap {
 public:
-  /// `exchanges` may have fewer ranks later, but not more.
   explicit AllOrNone(std::unique_ptr<Bootstrap> exchanges)
       : exchanges_(std::move(exchanges)), votes_(static_cast<std::size_t>(exchanges_->ranks())) {}
+
+  /// Takes the place of run() on a rank that has no memory for such an object either: tells the others so in their
+  /// first exchange. Into `votes`, a byte for each rank, goes what they say. Collective; takes no memory.
+  static void decline(Bootstrap& exchanges, std::uint8_t* votes) noexcept;
 
   std::int32_t rank() const override { return exchanges_->rank(); }
   std::int32_t ranks() const override { return exchanges_->ranks(); }

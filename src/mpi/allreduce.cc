@@ -99,8 +99,9 @@ void remember(State& state, const LastCall& known) {
 
 int look_up_and_run(State& state, const Arguments& given) {
   if (given.count <= 0 && !state.check) return go_native(state, Reason::empty, given);
-  CommunicatorRecord* const record =
-      state.active.load(std::memory_order_acquire) ? record_of(state, given.communicator) : nullptr;
+  std::optional<CalledCommunicator> called;
+  if (state.active.load(std::memory_order_acquire)) called.emplace(state, given.communicator);
+  CommunicatorRecord* const record = called ? called->record() : nullptr;
   if (state.check && record != nullptr && (record->eligible || record->between_groups)) {
     const int code = compare_arguments(state, *record, {given.count, given.datatype, given.operation});
     if (code != MPI_SUCCESS) return code;

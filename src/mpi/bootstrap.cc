@@ -25,11 +25,6 @@ void let_mpi_progress(void* pointer) {
 
 CommunicatorBootstrap::CommunicatorBootstrap(MPI_Comm communicator, State& now)
     : communicator_(communicator), now_(now) {
-  move_to(communicator);
-}
-
-void CommunicatorBootstrap::move_to(MPI_Comm communicator) {
-  communicator_ = communicator;
   int value = 0;
   if (PMPI_Comm_rank(communicator, &value) == MPI_SUCCESS) rank_ = value;
   if (PMPI_Comm_size(communicator, &value) == MPI_SUCCESS) ranks_ = value;

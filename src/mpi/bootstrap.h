@@ -15,9 +15,8 @@ struct State;
 
 class CommunicatorBootstrap final : public comm::Bootstrap {
 public:
+  /// Takes no memory.
   CommunicatorBootstrap(MPI_Comm communicator, State& now);
-  /// From now on for that communicator; takes no memory.
-  void move_to(MPI_Comm communicator);
   std::int32_t rank() const override { return rank_; }
   std::int32_t ranks() const override { return ranks_; }
   std::string name() const override;

@@ -57,80 +57,103 @@ void settle_released(State& now) {
   }
 }
 
-/// In a list of its own, which another takes over without memory.
-Records new_record(State& now, MPI_Comm communicator) {
-  Records made;
-  CommunicatorRecord& record = *made.emplace_back(std::make_shared<CommunicatorRecord>());
-  auto bootstrap = std::make_unique<CommunicatorBootstrap>(communicator, now);
-  record.bootstrap = bootstrap.get();
-  record.together = std::make_shared<comm::AllOrNone>(std::move(bootstrap));
-  return made;
+/// What kind of communicator it is; false if the MPI library does not know it. Takes no memory.
+bool find_kind(CommunicatorRecord& record, MPI_Comm communicator) {
+  int between = 0, ranks = 0;
+  if (PMPI_Comm_test_inter(communicator, &between) != MPI_SUCCESS ||
+      PMPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
+    return false;
+  const bool within_world = (between != 0 || ranks > 1) && is_within_world(communicator, PMPI_Comm_group);
+  record.communicator = communicator;
+  record.eligible = between == 0 && within_world;
+  record.between_groups = between != 0 && within_world && is_within_world(communicator, PMPI_Comm_remote_group);
+  return true;
 }
 
-/// The spare one, where there is no memory for another. Other ranks may have it, and will wait for this one when they
-/// make a context: with a record, this rank takes part and says that it cannot.
-Records take_record(State& now, MPI_Comm communicator) noexcept {
-  Records taken;
+/// In a list of its own, which another takes over without memory; empty if there is none.
+Records new_record(State& now, MPI_Comm communicator) noexcept {
   try {
-    taken = new_record(now, communicator);
-    keep_spare_record(now);
+    Records made;
+    CommunicatorRecord& record = *made.emplace_back(std::make_shared<CommunicatorRecord>());
+    if (!find_kind(record, communicator)) return {};
+    if (record.eligible)
+      record.together = std::make_shared<comm::AllOrNone>(std::make_unique<CommunicatorBootstrap>(communicator, now));
+    return made;
   } catch (const std::bad_alloc&) {
+    return {};
   }
-  if (!taken.empty()) return taken;
-  {
-    const std::lock_guard lock(now.mutex);
-    taken.swap(now.spare);
-  }
-  if (taken.empty()) return new_record(now, communicator); // what it throws ends the process: see state.h
-  taken.front()->bootstrap->move_to(communicator);
-  return taken;
 }
 
 /// Never for a communicator that the MPI library does not know: then a handler of the program's could be called.
 CommunicatorRecord* add_record(State& now, MPI_Comm communicator) noexcept {
   settle_released(now); // or a program that makes and frees communicators for ever would fill its memory with them
-  int between = 0, ranks = 0;
-  if (PMPI_Comm_test_inter(communicator, &between) != MPI_SUCCESS ||
-      PMPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
-    return nullptr;
-  Records taken = take_record(now, communicator);
-  const std::shared_ptr<CommunicatorRecord> record = taken.front();
-  record->communicator = communicator;
-  const bool within_world = (between != 0 || ranks > 1) && is_within_world(communicator, PMPI_Comm_group);
-  record->eligible = between == 0 && within_world;
-  record->between_groups = between != 0 && within_world && is_within_world(communicator, PMPI_Comm_remote_group);
-  if (!record->eligible) {
-    record->bootstrap = nullptr;
-    record->together.reset();
-  }
-  if (PMPI_Comm_set_attr(communicator, now.key, record.get()) != MPI_SUCCESS) return nullptr;
+  Records made = new_record(now, communicator);
+  if (made.empty()) return nullptr;
+  CommunicatorRecord* const record = made.front().get();
+  if (PMPI_Comm_set_attr(communicator, now.key, record) != MPI_SUCCESS) return nullptr;
   const std::lock_guard lock(now.mutex);
-  now.records.splice(now.records.end(), taken);
-  return record.get();
+  now.records.splice(now.records.end(), made);
+  return record;
+}
+
+// What a stand-in knows, as the attribute of its communicator: an odd number, which no record's address is.
+constexpr unsigned count_bits = (8 * sizeof(std::uintptr_t) - 4) / 2;
+constexpr std::uintptr_t most_calls = (std::uintptr_t{1} << count_bits) - 1;
+
+bool is_stand_in(const void* attached) { return (reinterpret_cast<std::uintptr_t>(attached) & 1) != 0; }
+
+void* packed(const CommunicatorRecord& record) {
+  const auto counts = std::min<std::uintptr_t>(record.calls, most_calls) << count_bits |
+                      std::min<std::uintptr_t>(record.checked_calls, most_calls);
+  return reinterpret_cast<void*>(counts << 4 | std::uintptr_t{record.failed} << 3 |
+                                 std::uintptr_t{record.between_groups} << 2 | std::uintptr_t{record.eligible} << 1 | 1);
+}
+
+void unpack(CommunicatorRecord& record, MPI_Comm communicator, const void* attached) {
+  const auto value = reinterpret_cast<std::uintptr_t>(attached);
+  record.communicator = communicator;
+  record.eligible = (value >> 1 & 1) != 0;
+  record.between_groups = (value >> 2 & 1) != 0;
+  record.failed = (value >> 3 & 1) != 0;
+  record.checked_calls = value >> 4 & most_calls;
+  record.calls = value >> 4 >> count_bits;
 }
 
 } // namespace
 
-void keep_spare_record(State& now) {
-  {
-    const std::lock_guard lock(now.mutex);
-    if (!now.spare.empty()) return;
-  }
-  Records made = new_record(now, MPI_COMM_WORLD); // which no communicator with a context is larger than
-  const std::lock_guard lock(now.mutex);
-  if (now.spare.empty()) now.spare.swap(made);
-}
-
-CommunicatorRecord* record_of(State& now, MPI_Comm communicator) {
-  if (communicator == MPI_COMM_NULL) return nullptr;
+CalledCommunicator::CalledCommunicator(State& now, MPI_Comm communicator) : now_(now) {
   void* attached = nullptr;
   int found = 0;
-  if (PMPI_Comm_get_attr(communicator, now.key, static_cast<void*>(&attached), &found) != MPI_SUCCESS) return nullptr;
-  return found != 0 ? static_cast<CommunicatorRecord*>(attached) : add_record(now, communicator);
+  if (communicator == MPI_COMM_NULL ||
+      PMPI_Comm_get_attr(communicator, now.key, static_cast<void*>(&attached), &found) != MPI_SUCCESS)
+    return;
+  if (found == 0)
+    record_ = add_record(now, communicator);
+  else if (!is_stand_in(attached))
+    record_ = static_cast<CommunicatorRecord*>(attached);
+  if (record_ != nullptr) return;
+  stand_in_.emplace();
+  if (found == 0 && !find_kind(*stand_in_, communicator)) return;
+  if (found != 0) unpack(*stand_in_, communicator, attached);
+  attached_ = attached;
+  record_ = &*stand_in_;
+}
+
+CalledCommunicator::~CalledCommunicator() {
+  if (!stand_in_ || record_ == nullptr) return;
+  // Not after each of the calls to come: they are the MPI library's.
+  if (void* const value = packed(*stand_in_); value != attached_)
+    PMPI_Comm_set_attr(stand_in_->communicator, now_.key, value);
 }
 
 bool make_context(State& now, CommunicatorRecord& record) {
   settle_released(now);
+  if (!record.together) { // a stand-in
+    CommunicatorBootstrap bootstrap(record.communicator, now);
+    comm::AllOrNone::decline(bootstrap, now.votes.data());
+    record.failed = true;
+    return false;
+  }
   auto context = comm::Context::create(*now.process, record.together);
   record.failed = !context;
   if (context) record.context = std::move(*context);
@@ -151,6 +174,7 @@ extern "C" int strata_mpi_communicator_gone(MPI_Comm communicator, int, void* at
   using namespace strata::mpi;
   State& now = state();
   if (now.last.communicator == communicator) now.last = {}; // the handle may be used again
+  if (is_stand_in(attached)) return MPI_SUCCESS;
   const std::lock_guard lock(now.mutex);
   const auto record =
       std::find_if(now.records.begin(), now.records.end(), [&](const auto& known) { return known.get() == attached; });

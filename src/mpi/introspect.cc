@@ -55,7 +55,8 @@ template <typename Answer, typename Ask>
 Answer with_context(const void* communicator, Answer otherwise, const Ask& ask) noexcept {
   State& now = state();
   if (!now.active.load(std::memory_order_acquire)) return otherwise;
-  CommunicatorRecord* const record = record_of(now, *static_cast<const MPI_Comm*>(communicator));
+  CalledCommunicator called(now, *static_cast<const MPI_Comm*>(communicator));
+  CommunicatorRecord* const record = called.record();
   if (record == nullptr || !record->eligible) return otherwise;
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (now.several_threads) lock.lock();

@@ -153,7 +153,7 @@ void after_init() noexcept {
   if (const int signal = now.process->options().dump_signal; signal != 0)
     if (const std::string complaint = dump_on_signal(signal, now.process->activity()); !complaint.empty() && rank == 0)
       log_line(complaint);
-  keep_spare_record(now);
+  now.votes.resize(static_cast<std::size_t>(ranks));
   now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
 }
 
@@ -179,7 +179,6 @@ void before_finalize() noexcept {
     for (auto& record : now.records)
       record->context.reset();
     now.released.clear();
-    now.spare.clear();
   }
   stop_dumping();
   now.device = nullptr;

@@ -13,6 +13,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,18 +39,16 @@ enum class Reason : std::uint8_t {
 inline constexpr std::size_t reasons = 8;
 const char* text_of(Reason reason);
 
-class CommunicatorBootstrap;
-
 /// What is attached to a communicator, under an attribute key of ours.
 struct CommunicatorRecord {
   MPI_Comm communicator = MPI_COMM_NULL;
   bool eligible = false;
-  bool between_groups = false;               ///< an intercommunicator, both of whose groups run strata
-  bool failed = false;                       ///< no context can be made
-  std::uint64_t calls = 0;                   ///< eligible ones until there is a context
-  std::uint64_t checked_calls = 0;           ///< with STRATA_CHECK
-  std::shared_ptr<comm::AllOrNone> together; ///< of eligible ones: what a context begins with, when memory may be short
-  CommunicatorBootstrap* bootstrap = nullptr; ///< what `together` exchanges by, and owns
+  bool between_groups = false;     ///< an intercommunicator, both of whose groups run strata
+  bool failed = false;             ///< no context can be made
+  std::uint64_t calls = 0;         ///< eligible ones until there is a context
+  std::uint64_t checked_calls = 0; ///< with STRATA_CHECK
+  /// Of eligible ones: what a context begins with, when memory may be short. Null: there was no memory for a record.
+  std::shared_ptr<comm::AllOrNone> together;
   std::unique_ptr<comm::Context> context;
   std::mutex mutex; ///< taken under MPI_THREAD_MULTIPLE only
 };
@@ -96,27 +95,41 @@ struct State {
   comm::Device* device = nullptr;                   ///< of the process; null: every buffer is in host memory
   DeviceNative device_native = DeviceNative::stage; ///< not automatic: decided
   std::atomic<const Activity*> dumped{nullptr};     ///< for the handler of STRATA_DUMP_SIGNAL
-  std::mutex mutex;                                 ///< guards what follows
+  std::vector<std::uint8_t> votes; ///< room for a byte of every rank; nobody reads what exchanges leave there
+  std::mutex mutex;                ///< guards what follows
   std::list<std::shared_ptr<CommunicatorRecord>> records;
   std::list<std::shared_ptr<CommunicatorRecord>> released; ///< their communicators are gone
-  /// One, of a communicator to come: a rank without memory has what it takes to tell the others.
-  std::list<std::shared_ptr<CommunicatorRecord>> spare;
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};
 };
 
 /// Lives until the process ends: calls may come after MPI_Finalize.
 State& state();
 
-/// The record of a communicator, made when first asked for; null before MPI_Init and for MPI_COMM_NULL.
-CommunicatorRecord* record_of(State& state, MPI_Comm communicator);
-/// Lays the spare record by, unless it is there.
-void keep_spare_record(State& state);
+/// A communicator's record during a call: the one attached to it, made when first asked for. Where a rank has no memory
+/// for one, a stand-in whose few values are kept in the attribute itself. The other ranks may have a record, and will
+/// wait for this rank when they make a context: it counts calls as they do, takes part, and says that it cannot.
+class CalledCommunicator {
+public:
+  CalledCommunicator(State& state, MPI_Comm communicator);
+  CalledCommunicator(const CalledCommunicator&) = delete;
+  CalledCommunicator& operator=(const CalledCommunicator&) = delete;
+  ~CalledCommunicator();
+  /// Null for MPI_COMM_NULL, and for what the MPI library does not know.
+  CommunicatorRecord* record() { return record_; }
+
+private:
+  State& now_;
+  CommunicatorRecord* record_ = nullptr;
+  std::optional<CommunicatorRecord> stand_in_;
+  void* attached_ = nullptr; ///< the stand-in's values before the call
+};
+
 /// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
 bool make_context(State& state, CommunicatorRecord& record);
 
-// What a program calls. An exception of strata's own (there is no memory for the records of two communicators in turn)
-// ends the process: where ranks work together, one that went on alone would keep the others waiting for ever. What a
-// handler of the program throws passes through.
+// What a program calls. An exception of strata's own (there is no memory at MPI_Init, or for what STRATA_CHECK
+// compares) ends the process: where ranks work together, one that went on alone would keep the others waiting for ever.
+// What a handler of the program throws passes through.
 void after_init() noexcept;
 void before_finalize() noexcept;
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,

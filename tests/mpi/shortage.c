@@ -5,8 +5,10 @@
 // In between, a communicator for which there is memory.
 //
 //     shortage first|second|both [STEP]
+//     shortage records
 //
-// Prints "shortage: P places, all right" from rank 0. STEP: only every STEP-th N from 50 on.
+// Prints "shortage: P places, all right" from rank 0. STEP: only every STEP-th N from 50 on. "records": for many
+// communicators in turn, alive at once, that rank has no memory at all in all calls but the last ones.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <link.h>
@@ -88,8 +90,31 @@ static int adds(int count, long short_after, MPI_Comm communicator) {
   return right && code == MPI_SUCCESS;
 }
 
+enum { in_turn = 60 };
+
+// How many of the calls were wrong.
+static int records_in_turn(int rank, int ranks, int* places) {
+  MPI_Comm communicators[in_turn];
+  int wrong = 0;
+  for (int number = 0; number < in_turn; ++number)
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicators[number]);
+  for (int turn = 0; turn < 6; ++turn)
+    for (int number = 0; number < in_turn; ++number) {
+      refused = 0;
+      if (!adds(turn % 2 == 0 ? 10 : 5000, rank == ranks - 1 && turn < 4 ? 0 : -1, communicators[number])) ++wrong;
+      *places += refused;
+    }
+  for (int number = 0; number < in_turn; ++number)
+    MPI_Comm_free(&communicators[number]);
+  MPI_Bcast(places, 1, MPI_INT, ranks - 1, MPI_COMM_WORLD);
+  for (int call = 0; call < 60; ++call)
+    if (!adds(10, -1, MPI_COMM_WORLD)) ++wrong;
+  return wrong;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  const int records = argc > 1 && strcmp(argv[1], "records") == 0;
   const int in_first = argc < 2 || strcmp(argv[1], "second") != 0;
   const int in_second = argc > 1 && strcmp(argv[1], "first") != 0;
   const long step = argc > 2 ? atol(argv[2]) : 1;
@@ -99,7 +124,8 @@ int main(int argc, char** argv) {
   // Modules that a context opens are there from now on.
   if (!adds(10, -1, MPI_COMM_WORLD) || !adds(5000, -1, MPI_COMM_WORLD)) ++wrong;
   dl_iterate_phdr(add_parts, NULL);
-  for (long after = 0; go_on; after += after < 50 ? 1 : step) {
+  if (records) wrong += records_in_turn(rank, ranks, &places);
+  for (long after = 0; go_on && !records; after += after < 50 ? 1 : step) {
     MPI_Comm communicator;
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
     const long short_after = rank == ranks - 1 ? after : -1;
