@@ -63,6 +63,7 @@ dist_check_SCRIPTS += \
   tests/mpi/places_test \
   tests/mpi/reproducible_test \
   tests/mpi/start_test \
+  tests/mpi/threads_test \
   tests/mpi/timeline_test \
   tests/mpi/trouble_test \
   tests/mpi/types_test \

@@ -135,8 +135,9 @@ int main(int argc, char** argv) {
     wrong += all_here.wrong;
   }
   long mine[2] = {calls, wrong}, all[2] = {0, 0};
-  for (int i = 0; i < threads; ++i) {
+  for (int i = 0; i < threads; ++i)
     pthread_join(handles[i], NULL);
+  for (int i = 0; i < threads; ++i) { // when no other thread calls MPI any more
     MPI_Comm_free(&works[i].communicator);
     mine[0] += works[i].calls;
     mine[1] += works[i].wrong;

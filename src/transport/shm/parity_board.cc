@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/parity_board.h"
 
+#include "transport/shm/order_by_peers.h"
+
 #include <fmt/format.h>
 
 #include <new>
@@ -27,6 +29,7 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
 }
 
 Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
+  blocks_are_announced();
   for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
     const View& view = rank == self_ ? neighbours_->own->view() : *neighbours_->views[rank];
     if (!view.contains(announcements[rank], leased_))
@@ -45,6 +48,7 @@ std::int32_t ParityBoard::cpu_of(std::size_t rank) const {
 void ParityBoard::depart() {
   for (std::size_t rank = 0; rank < boards_.size(); ++rank)
     if (rank != self_) departed(boards_[rank]).fetch_add(1, std::memory_order_release);
+  blocks_are_left();
 }
 
 bool ParityBoard::quiescent() const {

@@ -2,6 +2,7 @@
 #include "transport/shm/shm_channel.h"
 
 #include "base/rounding.h"
+#include "transport/shm/order_by_peers.h"
 
 #include <fmt/format.h>
 
@@ -84,6 +85,7 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
 }
 
 Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
+  blocks_are_announced();
   peers_.resize(peer_ranks_.size());
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const auto rank = static_cast<std::size_t>(peer_ranks_[i]);
@@ -197,6 +199,7 @@ void ShmChannel::depart() {
   for (Peer& peer : peers_)
     peer.block->departed.fetch_add(1, std::memory_order_release);
   peers_.clear();
+  blocks_are_left();
 }
 
 bool ShmChannel::quiescent() {
