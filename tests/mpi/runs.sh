@@ -15,19 +15,23 @@
 needs_mpi
 
 preload=$STRATA_BUILD/lib/libstrata-mpi.so
-case ${STRATA_SANITIZE_FLAGS:-none}${instrumented:-} in
-none*) ;;
-*=thread*yes)
-  # The MPI library is not instrumented: what its own locks order is not to count as ordered, nor what it reads and
-  # writes as a race. UCX's hooks run when a thread is over for ThreadSanitizer.
+# Instrumented builds run the tests that say `instrumented=yes`. The MPI library itself is not.
+if [ -n "$STRATA_SANITIZE_FLAGS" ]; then
+  [ -n "${instrumented:-}" ] || skip_all "it is not for an instrumented strata under an MPI library that is not"
+  # What the library's locks order is not to count as ordered, nor what it reads and writes as a race.
   for module in "$STRATA_BUILD"/lib/strata/mpi-*.so; do
     module=${module##*/mpi-}
     echo "called_from_lib:${module%.so}\$"
   done >"$tap_dir/suppressions"
-  export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$tap_dir/suppressions" UCX_MEM_EVENTS=no
-  ;;
-*) skip_all "an instrumented preload needs the sanitizers' libraries in the program" ;;
-esac
+  export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$tap_dir/suppressions"
+  export UCX_MEM_EVENTS=no # UCX's hooks run when a thread is over already for ThreadSanitizer
+  export ASAN_OPTIONS=detect_leaks=0 # which it cannot tell from the library's own
+  read -ra like_strata <<<"$STRATA_SANITIZE_FLAGS"
+  if [[ "$STRATA_SANITIZE_FLAGS" = *fuzzer* ]]; then # which only clang has
+    export OMPI_CC=clang MPICH_CC=clang
+    like_strata+=(-fsanitize-link-c++-runtime -lstdc++)
+  fi
+fi
 seconds=180
 # What runs is to be known beforehand, so that it can be counted; the tests of trials say otherwise.
 export STRATA_TUNE=model
@@ -36,8 +40,7 @@ program() {
   program=$STRATA_BUILD/tests/mpi/$1.mpi
   if [ -n "$STRATA_SANITIZE_FLAGS" ]; then
     program=$tap_dir/$1.mpi
-    # shellcheck disable=SC2086 # They are words.
-    check "$1 is compiled like strata" "$MPICC" -O2 -g $STRATA_SANITIZE_FLAGS -o "$program" "$STRATA_SOURCE/tests/mpi/$1.c"
+    check "$1 is compiled like strata" "$MPICC" -O2 -g -o "$program" "$STRATA_SOURCE/tests/mpi/$1.c" "${like_strata[@]}"
   fi
   if ! [ -x "$program" ]; then
     not_ok "$1 was built"
