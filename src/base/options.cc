@@ -58,6 +58,10 @@ std::span<const OptionRow> option_table() {
           "online: the first calls of a size try the best few ways, the fastest stays; model: by prediction; file: as "
           "TABLE says; off: by prediction from built-in numbers.",
           Scope::agreed),
+      number<&Options::trial, 1, 100>(
+          "TRIAL",
+          "Percent of the time of a size's calls that ways on trial may cost beyond the fastest; 100: all at once.",
+          Scope::agreed),
       text<&Options::table>("TABLE", "a file as in strata-table(5); empty: none",
                             "Which way for which size; with TUNE=file it decides, with online it is tried first.",
                             Scope::agreed),

@@ -57,6 +57,7 @@ struct Options {
   bool context_calls_follow_mode = true;            ///< they were not set
   bool reproducible = false;                        ///< the same bits whatever the mapping, the timing and the choice
   bool check = false;                               ///< compare the ranks' arguments before each call
+  std::uint64_t trial = 5;                          ///< percent of the time of calls that trying slower ways may cost
   std::uint64_t probe = 5;                          ///< percent of the time of calls that measuring links may take
   std::string table;                                ///< a file that says which way for which size; empty: none
   std::string profile = "cache";                    ///< where links that were measured before are known from

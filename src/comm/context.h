@@ -130,6 +130,7 @@ private:
     tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;
     double seconds = 0; ///< of a call, as all ranks agreed or predicted alike
+    double predicted = 0;
   };
   /// The ways between which the first calls of a size class decide.
   struct Probation {
@@ -142,6 +143,7 @@ private:
     std::uint64_t calls_before = 0;                ///< until the next look
     std::uint32_t calls_to_time = 0;               ///< of the look that is under way
     std::uint32_t alarms = 0;                      ///< looks in a row that saw another time
+    bool is_timing = false;                        ///< the call that is running
     double sum = 0;                                ///< seconds, of the calls of this look
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
@@ -223,16 +225,20 @@ private:
   std::vector<tune::Candidate> order_to_try(const tune::Choice& choice, bool trial) const;
   static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
+  Outcome rest(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);
   void wait_for_last_to_leave();
   void settle_trial(Decision& decision, std::size_t bytes);
-  bool is_far_from_predicted(const Probation& trial) const;
+  static bool is_far_from_predicted(const Probation& trial);
+  void begin_trial(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   void widen_trial(Decision& decision, std::size_t bytes);
   std::size_t most_ways(std::size_t bytes) const;
+  static std::vector<std::size_t> by_time(const Probation& probation);
   void log_trial(const Probation& probation, std::size_t bytes);
   void log_open_trials() const;
 
   // context_review.cc
+  static Way& watched_way(Decision& decision);
   void begin_review(Decision& decision);
   Outcome run_reviewed(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_reviewed_call(Decision& decision, std::size_t bytes);

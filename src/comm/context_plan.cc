@@ -236,7 +236,7 @@ Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   way.name = candidate.name();
   way.in_table = tune::way_of(candidate);
   way.in_table.around.reset();
-  way.seconds = candidate.seconds;
+  way.seconds = way.predicted = candidate.seconds;
   if (candidate.kind == tune::Candidate::Kind::native) {
     way.path = Path::native;
   } else if (candidate.kind == tune::Candidate::Kind::board) {
@@ -309,8 +309,7 @@ void Context::decide(Decision& decision, std::size_t bytes) {
   std::string trouble = choice.note;
   std::vector<Way> ways = ways_to_try(choice, bytes, trouble);
   if (ways.size() > 1) {
-    const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
-    decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});
+    begin_trial(decision, std::move(ways), bytes);
     if (!choice.source.empty())
       trouble += fmt::format("{}{}, from table {}, is tried first", trouble.empty() ? "" : "; ", choice.chosen.name(),
                              choice.source);

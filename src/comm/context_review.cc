@@ -27,11 +27,17 @@ constexpr std::uint32_t most_doublings = 6;
 
 } // namespace
 
+/// What a trial rests with, or has found.
+Context::Way& Context::watched_way(Decision& decision) {
+  return decision.trial ? decision.trial->ways[decision.trial->trial.ahead()] : decision.way;
+}
+
 void Context::begin_review(Decision& decision) {
-  if (situation_.job.nodes < 2 || decision.way.seconds <= 0) return;
+  const double seconds = watched_way(decision).seconds;
+  if (situation_.job.nodes < 2 || seconds <= 0) return;
   if (!decision.review) decision.review = std::make_unique<Review>();
   Review& review = *decision.review;
-  const double calls = std::max(least_calls_between_looks, seconds_between_looks / decision.way.seconds);
+  const double calls = std::max(least_calls_between_looks, seconds_between_looks / seconds);
   review.calls_before = review.alarms > 0
                             ? static_cast<std::uint64_t>(calls_before_second_look)
                             : static_cast<std::uint64_t>(calls) << std::min(decision.reviewed, most_doublings);
@@ -41,12 +47,14 @@ void Context::begin_review(Decision& decision) {
 
 Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
+  Way& way = watched_way(decision);
   if (review.calls_before > 0) {
     --review.calls_before;
-    return run(call, decision.way, bytes);
+    return run(call, way, bytes);
   }
+  review.is_timing = true;
   review.started = std::chrono::steady_clock::now();
-  const Outcome outcome = run(call, decision.way, bytes);
+  const Outcome outcome = run(call, way, bytes);
   if (outcome == Outcome::native) return Outcome::native_on_trial;
   if (outcome == Outcome::done) conclude_reviewed_call(decision, bytes);
   return outcome;
@@ -54,12 +62,14 @@ Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t 
 
 void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
-  if (decision.way.seconds >= tune::long_call_seconds) wait_for_last_to_leave(); // as in a trial
+  const Way& way = watched_way(decision);
+  review.is_timing = false;
+  if (way.seconds >= tune::long_call_seconds) wait_for_last_to_leave(); // as in a trial
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
   review.sum += spent.count();
   if (--review.calls_to_time > 0) return;
   // As in a trial: means of some calls, and of these the least, because whoever comes last waits for nobody.
-  const double mine = review.sum / calls_of_a_look, before = decision.way.seconds;
+  const double mine = review.sum / calls_of_a_look, before = way.seconds;
   const bool all_told = static_cast<bool>(bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine));
   const double seconds = all_told ? *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end()) : before;
   const bool other = seconds > much_slower * before || seconds < much_faster * before;
@@ -69,12 +79,15 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
     return;
   }
   review.alarms = 0;
+  if (decision.trial) {
+    decision.trial->trial.wake();
+    return;
+  }
   ++decision.reviewed;
   const auto steps = [&] {
     if (options_.log_choice && rank_ == 0)
       log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
-                           situation_.job.nodes, bytes, decision.way.name, format_duration(seconds),
-                           format_duration(before)));
+                           situation_.job.nodes, bytes, way.name, format_duration(seconds), format_duration(before)));
     try_anew(decision, bytes);
     if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
   };
@@ -88,8 +101,7 @@ void Context::try_anew(Decision& decision, std::size_t bytes) {
   for (Way& way : decision.others)
     ways.push_back(std::move(way));
   decision.others.clear();
-  const std::size_t low = tune::bounds_of_class(tune::size_class(bytes)).first;
-  decision.trial.reset(new Probation{tune::Trial(ways.size(), low, noise()), std::move(ways), {}});
+  begin_trial(decision, std::move(ways), bytes);
 }
 
 } // namespace strata::comm

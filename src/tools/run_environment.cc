@@ -103,6 +103,10 @@ void set_option(const std::string& name, const std::string& value) {
   setenv(("STRATA_" + name).c_str(), value.c_str(), 1);
 }
 
+void set_option_unless_set(const std::string& name, const std::string& value) {
+  setenv(("STRATA_" + name).c_str(), value.c_str(), 0);
+}
+
 Result<std::string> mpi_program(const std::string& tool) {
   const Family family = launch().family;
   std::vector<std::string> all;

@@ -34,6 +34,8 @@ void preload(const std::string& library);
 
 /// Sets STRATA_`name` for this process and those that it starts.
 void set_option(const std::string& name, const std::string& value);
+/// The same, where it is not set yet.
+void set_option_unless_set(const std::string& name, const std::string& value);
 
 /// The program of `tool` that enters MPI: <library folder>/strata/<tool>-<soname of the MPI library>. Of several, the
 /// one for the launcher's family.

@@ -13,6 +13,8 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 /// A way whose best round takes this much longer than the best way is not tried again. One round may have been
 /// disturbed, or that of the best way lucky.
 constexpr double far_behind_at_first = 4, far_behind = 1.25;
+/// What one disturbance of a round may take, where others use the cores or the network: some of the scheduler's slices.
+constexpr double disturbance_seconds = 10e-3;
 /// With more ranks than cores, runs that are shorter than a few of the scheduler's slices measure who had the core.
 constexpr double run_seconds = 8e-3;
 constexpr double most_calls_of_a_run = 96;
@@ -24,28 +26,58 @@ constexpr double close = 1.4;
 constexpr double final_run_seconds = 50e-3, most_calls_of_a_final_run = 384;
 constexpr std::uint32_t rounds_of_a_final = 3;
 
+/// How the ways have their turns, for calls of fewer bytes than `below`.
+struct Pace {
+  std::size_t below;
+  std::uint32_t glance, uncounted_of_glance; ///< calls of a run of the first round
+  std::uint32_t run, uncounted;              ///< of the others
+  std::uint32_t rounds, rounds_with_noise;
+};
+constexpr std::size_t KiB = 1024, MiB = KiB * KiB;
+constexpr Pace paces[] = {{64 * KiB, 6, 2, 24, 8, 3, 7},
+                          {MiB, 3, 1, 8, 2, 3, 7},
+                          {8 * MiB, 2, 1, 3, 1, 3, 5},
+                          {std::numeric_limits<std::size_t>::max(), 2, 1, 2, 1, 3, 3}};
+
+const Pace& pace_of(std::size_t bytes) {
+  return *std::find_if(std::begin(paces), std::end(paces) - 1, [&](const Pace& pace) { return bytes < pace.below; });
+}
+
+/// From here on a call over a network may be a long one, so the glance takes it for one.
+constexpr std::size_t may_be_long_from = 64 * KiB;
+
 } // namespace
 
-Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise)
-    : noise_(noise), dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), rounds_of_way_(ways) {
-  const bool much = noise != Noise::little;
-  if (bytes < std::size_t{64} << 10)
-    calls_of_a_run_ = 24, uncounted_ = 8, rounds_ = much ? 7 : 3;
-  else if (bytes < std::size_t{1} << 20)
-    calls_of_a_run_ = 8, uncounted_ = 2, rounds_ = much ? 7 : 3;
-  else if (bytes < std::size_t{8} << 20)
-    calls_of_a_run_ = 3, uncounted_ = 1, rounds_ = much ? 5 : 3;
-  else
-    calls_of_a_run_ = 2, uncounted_ = 1, rounds_ = 3;
+Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
+    : noise_(noise), bytes_(bytes), price_((1 - share) / share), uncounted_(pace_of(bytes).uncounted_of_glance),
+      rounds_(0), long_(noise == Noise::network && bytes >= may_be_long_from), runs_(ways, pace_of(bytes).glance),
+      dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), rounds_of_way_(ways) {
+  const Pace& pace = pace_of(bytes);
+  rounds_ = 1 + (noise == Noise::little ? pace.rounds : pace.rounds_with_noise);
   for (std::vector<double>& rounds : rounds_of_way_)
     rounds.reserve(rounds_); // a call takes no memory
 }
 
+void Trial::rest_first(std::size_t way, double seconds) {
+  agreed_[way] = seconds;
+  begin_rest(way, static_cast<double>(runs_.size() - 1) * runs_.front() * seconds);
+}
+
+void Trial::wake() {
+  rest_ = 0;
+  forget_rounds();
+}
+
+void Trial::forget_rounds() {
+  for (std::vector<double>& rounds : rounds_of_way_)
+    rounds.clear();
+}
+
 bool Trial::add(double seconds) {
   if (call_ >= uncounted_) sum_ += seconds;
-  if (++call_ < calls_of_a_run_) return false;
+  if (++call_ < runs_[way_]) return false;
   std::vector<double>& rounds = rounds_of_way_[way_];
-  const double mean = sum_ / (calls_of_a_run_ - uncounted_);
+  const double mean = sum_ / (runs_[way_] - uncounted_);
   rounds.insert(std::upper_bound(rounds.begin(), rounds.end(), mean), mean);
   times_[way_] = rounds[rounds.size() / 2];
   times_[dropped_.size() + way_] = rounds.front();
@@ -71,28 +103,59 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   std::size_t best = ways;
   for (std::size_t way = 0; way < ways; ++way)
     if (!dropped_[way] && (best == ways || agreed_[way] < agreed_[best])) best = way;
-  const double calls =
-      noise_ == Noise::little ? 0 : std::min(run_seconds / std::max(agreed_[best], 1e-9), most_calls_of_a_run);
-  calls_of_a_run_ = std::max(calls_of_a_run_, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
-  if (!long_ && agreed_[best] >= long_call_seconds) {
-    long_ = true; // what was taken before is not to be compared with what comes
-    for (std::vector<double>& rounds : rounds_of_way_)
-      rounds.clear();
+  note_cost(best);
+  const double counted = runs_[best] - uncounted_;
+  const bool was_first = std::exchange(first_, false);
+  if (was_first) uncounted_ = pace_of(bytes_).uncounted;
+  if (!final_) set_runs(noise_ == Noise::little ? 0 : run_seconds, most_calls_of_a_run);
+  if (const bool are_long = agreed_[best] >= long_call_seconds; are_long != long_ && (are_long || was_first)) {
+    long_ = are_long; // what was taken before is not to be compared with what comes
+    forget_rounds();
   }
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
-  const double limit = agreed_[best] * (std::exchange(first_, false) ? far_behind_at_first : far_behind);
+  const double disturbance = noise_ == Noise::little ? 0 : disturbance_seconds / counted;
+  const bool seen_twice = rounds_of_way_[best].size() > 1;
+  const double limit = seen_twice ? far_behind * agreed_[best]
+                                  : std::max(far_behind_at_first * agreed_[best], agreed_[best] + disturbance);
   std::size_t left = 0;
+  double expected = 0;
   for (std::size_t way = 0; way < ways; ++way) {
     if (way != best && (last || least[ways + way] > limit)) dropped_[way] = true;
-    if (!dropped_[way]) ++left;
+    if (dropped_[way]) continue;
+    ++left;
+    expected += runs_[way] * (agreed_[way] - agreed_[best]);
   }
   way_ = best;
   if (left == 1) return true;
   way_ = 0;
   while (dropped_[way_])
     ++way_;
+  begin_rest(best, expected);
   return false;
+}
+
+/// What this round has cost beyond calls of the way that is ahead.
+void Trial::note_cost(std::size_t best) {
+  for (std::size_t way = 0; way < dropped_.size(); ++way)
+    if (!dropped_[way]) debt_ += runs_[way] * (agreed_[way] - agreed_[best]);
+}
+
+/// For what was spent and what the next round is expected to cost.
+void Trial::begin_rest(std::size_t best, double expected) {
+  constexpr double most = 1e15; // calls; the clock of a machine may say that some take no time
+  ahead_ = best;
+  const double calls = std::ceil(price_ * std::max(0.0, debt_ + expected) / std::max(agreed_[best], 1e-9));
+  rest_ = static_cast<std::uint64_t>(std::min(calls, most));
+  debt_ = std::min(debt_, -expected); // the next round is paid for in advance
+}
+
+/// Runs that last for about `seconds`, but not less than the pace says, nor many more calls than `most_calls`.
+void Trial::set_runs(double seconds, double most_calls) {
+  for (std::size_t way = 0; way < runs_.size(); ++way) {
+    const double calls = std::min(seconds / std::max(agreed_[way], 1e-9), most_calls);
+    runs_[way] = std::max(pace_of(bytes_).run, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
+  }
 }
 
 /// Of those that are left.
@@ -112,11 +175,9 @@ bool Trial::begin_final(std::size_t best) {
     if (!dropped_[way]) ++left;
   }
   if (left < 2) return false;
-  for (std::size_t way = 0; way < dropped_.size(); ++way)
-    if (!dropped_[way]) rounds_of_way_[way].clear();
-  const double calls = std::min(final_run_seconds / std::max(agreed_[best], 1e-9), most_calls_of_a_final_run);
-  calls_of_a_run_ = std::max(calls_of_a_run_, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
-  uncounted_ = std::max(uncounted_, calls_of_a_run_ / 4);
+  forget_rounds();
+  set_runs(final_run_seconds, most_calls_of_a_final_run);
+  uncounted_ = std::max(uncounted_, *std::max_element(runs_.begin(), runs_.end()) / 4);
   rounds_ = rounds_of_a_final;
   return true;
 }

@@ -15,6 +15,11 @@
 // calls are long, their times are to be taken when all have left (is_long()); a short call costs less than that
 // question.
 //
+// Programs that make few calls are to gain, too. So the first round is a glance of a few calls, and from then on turns
+// of ways that are not the fastest are paid for: between two rounds, calls rest with the way that is ahead, until what
+// the turns have cost beyond it, and those of the coming round will, is a small share of the time of all calls. Ways
+// that are close cost next to nothing and are told apart soon; one that is far behind, and was not dropped yet, waits.
+//
 // Ways whose best round is far behind are dropped. What a way finds (queues, windows, caches) others may have left
 // longer ago than a run: so over a network those that are close after the last round have a final of some rounds
 // more, in longer runs, and only that counts between them. After the final, or once those that are left take the same
@@ -41,10 +46,23 @@ enum class Noise : std::uint8_t {
 class Trial {
 public:
   /// Of at least one way, for calls of about `bytes`: the longer a call, the fewer are tried; the more noise, the more.
-  Trial(std::size_t ways, std::size_t bytes, Noise noise = Noise::network);
+  /// `share`, above 0: of the time of all calls after the first round, what turns of slower ways may cost; 1: no rests.
+  Trial(std::size_t ways, std::size_t bytes, Noise noise = Noise::network, double share = 1);
+
+  /// Rests with `way`, whose calls are known to take `seconds`, before the first round. What the others take is not
+  /// known: as much again is set aside for each.
+  void rest_first(std::size_t way, double seconds);
 
   /// The way for the next call.
-  std::size_t way() const { return way_; }
+  std::size_t way() const { return rest_ > 0 ? ahead_ : way_; }
+  /// Whether the next call is one of a rest: then rested() takes the place of add().
+  bool rests() const { return rest_ > 0; }
+  void rested() { --rest_; }
+  /// The way to rest with.
+  std::size_t ahead() const { return ahead_; }
+  /// Ends a rest in which that way was seen to take another time than before: nothing that was taken before is compared
+  /// with what comes.
+  void wake();
   /// Takes the seconds that the call spent. True when a round is over: then exchange times() and settle().
   bool add(double seconds);
   /// This rank's times so far in seconds: the median of each way, then the best round of each way. Of a way that was
@@ -56,20 +74,32 @@ public:
   bool is_long() const { return long_; }
   /// After settle(): the times that were compared.
   const std::vector<double>& agreed_times() const { return agreed_; }
+  /// Whether there was a settle().
+  bool has_compared() const { return !first_; }
 
 private:
   bool next_way();
+  void forget_rounds();
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
+  void set_runs(double seconds, double most_calls);
+  void note_cost(std::size_t best);
+  void begin_rest(std::size_t best, double expected);
 
   Noise noise_;
-  std::uint32_t calls_of_a_run_, uncounted_, rounds_;
-  bool first_ = true;  ///< round
+  std::size_t bytes_;
+  double price_; ///< seconds of rest for each second that slower ways cost
+  std::uint32_t uncounted_, rounds_;
+  bool first_ = true;  ///< round: the glance
   bool final_ = false; ///< the rounds of those that are close
   bool long_ = false;
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
-  double sum_ = 0; ///< of the counted calls of the current run
+  std::size_t ahead_ = 0;           ///< the way to rest with
+  std::uint64_t rest_ = 0;          ///< calls that are left of a rest
+  double debt_ = 0;                 ///< seconds that slower ways have cost, beyond what was rested for
+  double sum_ = 0;                  ///< of the counted calls of the current run
+  std::vector<std::uint32_t> runs_; ///< calls of a run, by way
   std::vector<bool> dropped_;
   std::vector<double> times_, agreed_;
   std::vector<std::vector<double>> rounds_of_way_; ///< this rank's, ascending

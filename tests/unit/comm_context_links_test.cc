@@ -53,11 +53,17 @@ public:
   /// As if a call of each way on trial had been predicted to take so long.
   void predict(double seconds) {
     for (Context::Way& way : decision().trial->ways)
-      way.seconds = seconds;
+      way.predicted = seconds;
   }
   /// After that the next call begins a look, and sees another time.
   void change_time() {
     decision().way.seconds = 1e-12;
+    decision().review->calls_before = 0;
+  }
+  bool rests() { return decision().trial && decision().trial->trial.rests(); }
+  /// The same for the way that a trial rests with.
+  void change_time_in_rest() {
+    Context::watched_way(decision()).seconds = 1e-12;
     decision().review->calls_before = 0;
   }
   void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
@@ -104,6 +110,7 @@ Options options_of_nodes() {
   options.transports = "delaying";
   options.tune = Tune::online;
   options.probe = 0;
+  options.trial = 100; // no rests, unless these are tested
   return options;
 }
 
@@ -168,6 +175,27 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
     }
     EXPECT_TRUE(context.on_trial(ContextOfLinks::bytes));
   });
+}
+
+TEST(ContextOfNodes, EndsARestWhenTwoLooksSeeAnotherTime) {
+  Options options = options_of_nodes();
+  options.trial = 1;
+  on_nodes(
+      [](ContextOfLinks& links, Context&) {
+        links.call();
+        const std::size_t glance = 6 * links.ways_on_trial();
+        for (std::size_t calls = 1; calls < glance; ++calls)
+          links.call();
+        ASSERT_TRUE(links.rests());
+        links.change_time_in_rest();
+        constexpr int look = 4, between = 8;
+        for (int calls = 0; calls < look + between + look; ++calls) {
+          EXPECT_TRUE(links.rests()) << calls;
+          links.call();
+        }
+        EXPECT_FALSE(links.rests());
+      },
+      options);
 }
 
 void expect_a_second_trial(ContextOfLinks& links, std::size_t at_first) {

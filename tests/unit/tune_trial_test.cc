@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -12,9 +13,17 @@ namespace {
 /// Runs a trial on several ranks; seconds(rank, way, call). Gives the calls that were made, or 0 if ranks disagreed.
 std::size_t run(std::vector<Trial>& ranks,
                 const std::function<double(std::size_t, std::size_t, std::size_t)>& seconds) {
-  for (std::size_t call = 0; call < 10000; ++call) {
+  for (std::size_t call = 0; call < 100000; ++call) {
     bool round_over = false;
     const std::size_t way = ranks[0].way();
+    if (ranks[0].rests()) {
+      (void)seconds(0, way, call); // it is run all the same
+      for (Trial& rank : ranks) {
+        if (rank.way() != way || !rank.rests()) return 0;
+        rank.rested();
+      }
+      continue;
+    }
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       if (ranks[rank].way() != way) return 0;
       round_over = ranks[rank].add(seconds(rank, way, call));
@@ -46,10 +55,10 @@ TEST(Trial, KeepsTheFastestWayOnAllRanks) {
 
 TEST(Trial, IsOverAfterOneRoundWhenOneWayIsFarAhead) {
   std::vector<Trial> ranks(2, Trial(4, 8));
-  const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 2 ? 1.0 : 5.0; });
-  EXPECT_EQ(calls % 4, 0u);
+  const std::size_t glance = 4 * 6;
+  EXPECT_EQ(run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 2 ? 1.0 : 5.0; }), glance);
   std::vector<Trial> even(2, Trial(4, 8));
-  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1e-3; }), 4 * calls) << "alike";
+  EXPECT_EQ(run(even, [](std::size_t, std::size_t, std::size_t) { return 1e-3; }), glance + 3 * 4 * 24) << "alike";
 }
 
 TEST(Trial, CountsLongCallsByWhatTheyTakeWhenAllHaveLeft) {
@@ -88,7 +97,7 @@ TEST(Trial, DoesNotCountTheFirstCallsOfARun) {
 
 TEST(Trial, OutlivesADisturbedRound) {
   std::vector<Trial> ranks(2, Trial(2, 8));
-  const std::size_t disturbed = 24; // calls: the first run of way 0
+  const std::size_t disturbed = 6; // calls: the first run of way 0
   run(ranks, [&](std::size_t, std::size_t way, std::size_t call) {
     return call < disturbed ? 1.2 : way == 0 ? 1.0 : 1.1;
   });
@@ -99,7 +108,7 @@ TEST(Trial, RunsShortCallsForLongerAfterTheFirstRound) {
   std::vector<Trial> ranks(2, Trial(2, 8));
   const std::size_t calls =
       run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 100e-6 : 110e-6; });
-  EXPECT_EQ(calls, 2u * 24 + 6u * 2 * (8 + 80) + 3u * 2 * (8 + 384));
+  EXPECT_EQ(calls, 2u * 6 + 7u * (8 + 80 + 8 + 73) + 3u * 2 * (8 + 384));
 }
 
 TEST(Trial, LetsLongRunsDecideBetweenThoseThatAreClose) {
@@ -110,10 +119,10 @@ TEST(Trial, LetsLongRunsDecideBetweenThoseThatAreClose) {
     if (rank == 0) {
       in_run = way == before ? in_run + 1 : 0;
       before = way;
-      if (call >= 3 * 24 + 6 * 3 * (8 + 80)) was_there[way] = true;
+      if (call >= 3 * 6 + 7 * 3 * (8 + 80)) was_there[way] = true;
     }
     const double late = way == 1 && in_run > 80 ? 0.5 : 1.0; // what others left in its queues is gone then
-    const double often = call < 3 * 24 ? 1.1 : 1.6; // of a way that was lucky once, and is not dropped for that
+    const double often = call < 3 * 6 ? 1.1 : 1.6; // of a way that was lucky once, and is not dropped for that
     return 100e-6 * late * (way == 0 ? 1.0 : way == 1 ? 1.1 : often);
   });
   EXPECT_EQ(ranks[0].way(), 1u);
@@ -123,20 +132,31 @@ TEST(Trial, LetsLongRunsDecideBetweenThoseThatAreClose) {
 TEST(Trial, HasNoFinalWithoutANetwork) {
   const auto close = [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 100e-6 : 110e-6; };
   std::vector<Trial> alone(2, Trial(2, 8, Noise::little)), crowded(2, Trial(2, 8, Noise::shared_cores));
-  EXPECT_EQ(run(alone, close), 3u * 2 * 24);
-  EXPECT_EQ(run(crowded, close), 2u * 24 + 6u * 2 * (8 + 80));
+  EXPECT_EQ(run(alone, close), 2u * 6 + 3u * 2 * 24);
+  EXPECT_EQ(run(crowded, close), 2u * 6 + 7u * (8 + 80 + 8 + 73));
 }
 
 TEST(Trial, DropsAWayThatWasBehindInTwoRounds) {
   std::vector<Trial> ranks(2, Trial(2, 8));
-  const std::size_t calls = run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 1.0 : 2.0; });
-  EXPECT_EQ(calls, 2u * 2 * 24);
+  const std::size_t calls =
+      run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 1e-3 : 2e-3; });
+  EXPECT_EQ(calls, 2u * (6 + 24));
+}
+
+TEST(Trial, OutlivesASliceThatAnotherProcessTookFromTheGlance) {
+  for (const Noise noise : {Noise::shared_cores, Noise::network}) {
+    std::vector<Trial> ranks(2, Trial(2, 8, noise));
+    run(ranks, [](std::size_t, std::size_t way, std::size_t call) {
+      return call == 4 ? 8e-3 : way == 0 ? 3e-6 : 4e-6; // in the glance at way 0
+    });
+    EXPECT_EQ(ranks[0].way(), 0u);
+  }
 }
 
 TEST(Trial, KeepsAWayThatWasBehindInOneRoundOnly) {
   std::vector<Trial> ranks(2, Trial(2, 8));
   run(ranks, [](std::size_t, std::size_t way, std::size_t call) {
-    const bool lucky = call < 2 * 24; // the first round, of way 1
+    const bool lucky = call < 2 * 6; // the first round, of way 1
     return way == 0 ? 1.0 : lucky ? 0.4 : 1.2;
   });
   EXPECT_EQ(ranks[0].way(), 0u);
@@ -144,12 +164,74 @@ TEST(Trial, KeepsAWayThatWasBehindInOneRoundOnly) {
 
 TEST(Trial, GivesNoPrizeForOneGoodRound) {
   std::vector<Trial> ranks(2, Trial(2, std::size_t{1} << 17));
-  const std::size_t run_calls = 8;
+  const std::size_t glance = 2 * 3, run_calls = 8;
   run(ranks, [&](std::size_t, std::size_t way, std::size_t call) {
-    const bool lucky = call / (2 * run_calls) == 1; // the second round of seven
+    const bool lucky = call >= glance && call < glance + 2 * run_calls; // the second round
     return way == 1 ? 1.0 : lucky ? 0.9 : 1.1;
   });
   EXPECT_EQ(ranks[0].way(), 1u);
+}
+
+/// What the calls of a trial with this share took beyond those of the fastest way, as a part of all; after so many
+/// calls.
+double cost_of_trial(double share, std::size_t most_calls, const std::vector<double>& seconds_of_way,
+                     Noise noise = Noise::little) {
+  std::vector<Trial> ranks(2, Trial(seconds_of_way.size(), 8, noise, share));
+  const double best = *std::min_element(seconds_of_way.begin(), seconds_of_way.end());
+  double spent = 0, all = 0;
+  std::size_t glance = 6 * seconds_of_way.size(); // which nothing has paid for yet
+  run(ranks, [&](std::size_t rank, std::size_t way, std::size_t call) {
+    if (rank == 0 && call >= glance && call < most_calls) {
+      spent += seconds_of_way[way] - best;
+      all += seconds_of_way[way];
+    }
+    return seconds_of_way[way];
+  });
+  return spent / all;
+}
+
+TEST(Trial, CostsLittleAfterTheGlanceHoweverFewCallsThereAre) {
+  for (const std::size_t calls : {50u, 200u, 1000u, 5000u, 100000u})
+    for (const Noise noise : {Noise::little, Noise::shared_cores, Noise::network})
+      EXPECT_LE(cost_of_trial(0.05, calls, {3e-6, 1e-6, 1.1e-6, 1.3e-6}, noise), 0.05) << calls << " calls";
+}
+
+TEST(Trial, WithoutRestsCostsMore) { EXPECT_GT(cost_of_trial(1, 200, {3e-6, 1e-6, 1.1e-6, 1.3e-6}), 0.2); }
+
+TEST(Trial, FindsTheFastestWayWithRestsAsWithout) {
+  for (std::size_t fastest = 0; fastest < 4; ++fastest) {
+    std::vector<Trial> ranks(3, Trial(4, 1000, Noise::network, 0.05));
+    const std::size_t calls =
+        run(ranks, [&](std::size_t, std::size_t way, std::size_t) { return way == fastest ? 100e-6 : 115e-6; });
+    EXPECT_GT(calls, 0u);
+    EXPECT_EQ(ranks[0].way(), fastest);
+    EXPECT_FALSE(ranks[0].rests());
+  }
+}
+
+TEST(Trial, RestsWithTheWayThatIsAhead) {
+  std::vector<Trial> ranks(2, Trial(3, 8, Noise::little, 0.05));
+  std::vector<std::size_t> after_glance;
+  run(ranks, [&](std::size_t rank, std::size_t way, std::size_t call) {
+    if (rank == 0 && call >= 3 * 6 && call < 3 * 6 + 100) after_glance.push_back(way);
+    return way == 1 ? 1e-6 : 2e-6;
+  });
+  EXPECT_EQ(after_glance, std::vector<std::size_t>(100, 1));
+}
+
+TEST(Trial, RestsFirstWhereOneWayIsKnown) {
+  Trial trial(4, 8, Noise::network, 0.05);
+  trial.rest_first(3, 1e-3);
+  std::size_t rest = 0;
+  for (; trial.rests(); ++rest) {
+    ASSERT_EQ(trial.way(), 3u);
+    trial.rested();
+  }
+  EXPECT_EQ(rest, 19u * 3 * 6) << "(1 - 0.05) / 0.05 times a glance at three others that take twice as long";
+  EXPECT_EQ(trial.way(), 0u);
+  Trial at_once(4, 8, Noise::network, 1);
+  at_once.rest_first(3, 1e-3);
+  EXPECT_FALSE(at_once.rests());
 }
 
 } // namespace
