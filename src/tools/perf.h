@@ -65,6 +65,7 @@ struct PerfRow {
   double predicted_seconds = 0;
   std::int64_t errors = 0, native_errors = 0; ///< wrong elements, over all ranks
   double copy_seconds = 0;                    ///< --floor: all ranks at once copy the vector
+  double exchange_seconds = 0;                ///< --floor: two ranks of a node exchange it; 0: not measured
   Spread price;                               ///< --reproducible: its seconds / strata's without
 };
 

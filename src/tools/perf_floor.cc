@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no all-reduce undercuts: the time of one copy of the vector, and of one flag between two processes.
+// What no all-reduce undercuts: the time of one copy of the vector, of one flag between two processes, and of an
+// exchange of two vectors through shared memory without reducing anything.
 #include "tools/perf_measure.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
+#include <memory>
 
 #include <sched.h>
 
@@ -12,71 +16,128 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t copy_batches = 9;
-constexpr std::uint64_t flag_rounds = 2000, flag_batches = 9;
+constexpr std::size_t batches = 9;
+constexpr std::uint64_t flag_rounds = 2000;
+constexpr std::size_t piece_bytes = std::size_t{256} << 10, places = 4;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-struct Flag {
-  alignas(64) std::atomic<std::uint64_t> round;
+/// Calls of a batch of about a millisecond.
+std::uint64_t calls_of(std::uint64_t bytes) {
+  return std::min<std::uint64_t>(1 + (std::uint64_t{16} << 20) / bytes, 10000);
+}
+
+/// What one of two ranks shares with the other: counters, each written by its owner alone, and a ring of pieces.
+struct Shared {
+  alignas(64) std::atomic<std::uint64_t> flag;
+  alignas(64) std::atomic<std::uint64_t> written; ///< pieces, ever
+  alignas(64) std::atomic<std::uint64_t> read;    ///< of the other's
+  alignas(64) std::byte pieces[places][piece_bytes];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-void wait_for(const Flag& flag, std::uint64_t round) {
-  for (std::uint64_t spins = 1; flag.round.load(std::memory_order_acquire) < round; ++spins)
+void wait_for(const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
+  for (std::uint64_t spins = 1; counter.load(std::memory_order_acquire) < value; ++spins)
     if (spins % 4096 == 0) sched_yield(); // the other may need this core
-}
-
-/// Two flags go to and fro; seconds for one way.
-double exchange(Flag* flags, int self, std::uint64_t begin) {
-  const auto started = Clock::now();
-  for (std::uint64_t round = begin + 1; round <= begin + flag_rounds; ++round) {
-    if (self == 0) flags[0].round.store(round, std::memory_order_release);
-    wait_for(flags[1 - self], round);
-    if (self == 1) flags[1].round.store(round, std::memory_order_release);
-  }
-  return seconds_since(started) / static_cast<double>(2 * flag_rounds);
 }
 
 } // namespace
 
-double copy_seconds(PerfMemory& memory, void* to, const void* from, std::uint64_t bytes) {
-  std::uint64_t copies = 1 + (std::uint64_t{1} << 20) / bytes; // 100 us or more
-  if (copies > 10000) copies = 10000;
-  std::vector<double> seconds;
-  for (std::size_t batch = 0; batch < copy_batches; ++batch) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const auto started = Clock::now();
-    if (const Status copied = memory.copy(to, from, bytes, copies); !copied) end_job(copied.error());
-    seconds.push_back(seconds_since(started) / static_cast<double>(copies));
-  }
-  return spread_of(longest_of_all(seconds)).median;
-}
-
-double flag_seconds() {
+struct NodePair::State {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Win window = MPI_WIN_NULL;
-  int self = 0, ranks = 1, unit = 0;
-  MPI_Aint bytes = 0;
+  int self = 0, ranks = 1;
+  Shared* own = nullptr;
+  Shared* other = nullptr;
+  std::uint64_t rounds = 0, pieces = 0; ///< so far
+};
+
+NodePair::NodePair() : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &state.node);
+  MPI_Comm_rank(state.node, &state.self);
+  MPI_Comm_size(state.node, &state.ranks);
   void* own = nullptr;
-  Flag* flags = nullptr;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_rank(node, &self);
-  MPI_Comm_size(node, &ranks);
-  MPI_Win_allocate_shared(self == 0 ? 3 * sizeof(Flag) : 0, 1, MPI_INFO_NULL, node, static_cast<void*>(&own), &window);
-  MPI_Win_shared_query(window, 0, &bytes, &unit, static_cast<void*>(&flags));
-  std::vector<double> seconds;
-  if (ranks > 1) {
-    flags = reinterpret_cast<Flag*>((reinterpret_cast<std::uintptr_t>(flags) + 63) / 64 * 64);
-    if (self == 0) flags[0].round = flags[1].round = 0;
-    MPI_Barrier(node);
-    for (std::uint64_t batch = 0; self < 2 && batch < flag_batches; ++batch)
-      seconds.push_back(exchange(flags, self, batch * flag_rounds));
+  const MPI_Aint bytes = state.self == 0 ? 2 * sizeof(Shared) + alignof(Shared) : 0;
+  MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, state.node, static_cast<void*>(&own), &state.window);
+  void* memory = nullptr;
+  MPI_Aint size = 0;
+  int unit = 0;
+  MPI_Win_shared_query(state.window, 0, &size, &unit, static_cast<void*>(&memory));
+  auto room = static_cast<std::size_t>(size);
+  if (takes_part()) {
+    auto* both = static_cast<Shared*>(std::align(alignof(Shared), 2 * sizeof(Shared), memory, room));
+    state.own = both + state.self;
+    state.other = both + (1 - state.self);
+    std::memset(static_cast<void*>(state.own), 0, sizeof(Shared));
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Win_free(&window);
-  MPI_Comm_free(&node);
+}
+
+NodePair::~NodePair() {
+  MPI_Win_free(&state_->window);
+  MPI_Comm_free(&state_->node);
+}
+
+bool NodePair::takes_part() const { return state_->self < 2 && state_->ranks > 1; }
+
+/// Two flags go to and fro.
+double NodePair::flag_seconds() {
+  std::vector<double> seconds;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (std::size_t batch = 0; takes_part() && batch < batches; ++batch) {
+    State& state = *state_;
+    const auto started = Clock::now();
+    for (std::uint64_t i = 0; i < flag_rounds; ++i) {
+      ++state.rounds;
+      if (state.self == 0) state.own->flag.store(state.rounds, std::memory_order_release);
+      wait_for(state.other->flag, state.rounds);
+      if (state.self == 1) state.own->flag.store(state.rounds, std::memory_order_release);
+    }
+    seconds.push_back(seconds_since(started) / static_cast<double>(2 * flag_rounds));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
   return spread_of(seconds).median;
+}
+
+void NodePair::exchange(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  State& state = *state_;
+  for (std::uint64_t first = 0; first < bytes; first += piece_bytes, ++state.pieces) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes - first));
+    const std::size_t place = state.pieces % places;
+    if (state.pieces >= places) wait_for(state.other->read, state.pieces - places + 1);
+    std::memcpy(state.own->pieces[place], from + first, size);
+    state.own->written.store(state.pieces + 1, std::memory_order_release);
+    wait_for(state.other->written, state.pieces + 1);
+    std::memcpy(to + first, state.other->pieces[place], size);
+    state.own->read.store(state.pieces + 1, std::memory_order_release);
+  }
+}
+
+double NodePair::exchange_seconds(void* to, const void* from, std::uint64_t bytes) {
+  const std::uint64_t calls = calls_of(bytes);
+  std::vector<double> seconds;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (std::size_t batch = 0; takes_part() && batch < batches; ++batch) {
+    const auto started = Clock::now();
+    for (std::uint64_t call = 0; call < calls; ++call)
+      exchange(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+    seconds.push_back(seconds_since(started) / static_cast<double>(calls));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  return spread_of(seconds).median;
+}
+
+double copy_seconds(PerfMemory& memory, void* to, const void* from, std::uint64_t bytes) {
+  std::vector<double> seconds;
+  for (std::size_t batch = 0; batch < batches; ++batch) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const std::uint64_t calls = calls_of(bytes);
+    const auto started = Clock::now();
+    if (const Status copied = memory.copy(to, from, bytes, calls); !copied) end_job(copied.error());
+    seconds.push_back(seconds_since(started) / static_cast<double>(calls));
+  }
+  return spread_of(longest_of_all(seconds)).median;
 }
 
 } // namespace strata::tools

@@ -13,10 +13,11 @@ namespace {
 using type::Element;
 using type::Operation;
 
-constexpr double batch_seconds = 100e-6; // long beside the clock's resolution and the barrier's skew
-// The caches are to be as the measured calls leave them, not as the other kind's did.
-constexpr std::uint64_t batch_calls = 8;
-constexpr double short_call_seconds = 10e-3;
+constexpr double batch_seconds = 1e-3; // long beside the clock's resolution and the barrier's skew
+// The caches are to be as the measured calls leave them, not as the other kind's did: to fetch a vector of 512 KiB anew
+// takes as long as five calls. Vectors that no cache keeps need no such company.
+constexpr std::uint64_t batch_calls = 32;
+constexpr double most_pair_seconds = 100e-3; // for the sake of that
 constexpr double warming_seconds = 2e-3;
 constexpr std::uint64_t most_calls = 5000, most_pairs = 5000, fewest_pairs = 5;
 
@@ -116,6 +117,11 @@ bool Bench::take_communicator() {
   const bool served = context_facts(strata_, reproducible_).contains("ranks");
   strata_.set_option("REPRODUCIBLE", "0");
   return served;
+}
+
+double Bench::take_pair() {
+  pair_ = std::make_unique<NodePair>();
+  return pair_->flag_seconds();
 }
 
 void Bench::call(const Kind& kind) const {
@@ -230,9 +236,9 @@ Bench::Schedule Bench::settle(const Kind& native, const Kind& strata) const {
   slow = batch(native, warming);
   fast = batch(strata, warming);
   Schedule schedule{};
-  const std::uint64_t fewest_calls = slow + fast < short_call_seconds ? batch_calls : 1;
-  const std::uint64_t most_batched =
-      std::max(fewest_calls, calls_for(flags_.seconds / fewest_pairs, slow + fast, 1, most_calls));
+  const double most_seconds = flags_.seconds / fewest_pairs; // of a pair
+  const std::uint64_t fewest_calls = calls_for(std::min(most_pair_seconds, most_seconds), slow + fast, 1, batch_calls);
+  const std::uint64_t most_batched = std::max(fewest_calls, calls_for(most_seconds, slow + fast, 1, most_calls));
   schedule.calls = calls_for(batch_seconds, std::min(slow, fast), fewest_calls, most_batched);
   const double pair_seconds = static_cast<double>(schedule.calls) * (slow + fast);
   schedule.pairs =
@@ -279,6 +285,7 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   row.ratio = ratio_of(native_seconds, strata_seconds);
   if (flags_.reproducible) row.price = ratio_of(longest_of_all(reproducible_seconds), strata_seconds);
   if (flags_.floor) row.copy_seconds = copy_seconds(memory_, output_.get(), input_.get(), bytes);
+  if (pair_ && !memory_.is_apart()) row.exchange_seconds = pair_->exchange_seconds(output_.get(), input_.get(), bytes);
   return row;
 }
 

@@ -8,12 +8,36 @@
 #include "tools/perf_memory.h"
 #include "tools/perf_values.h"
 
+#include <memory>
+
 namespace strata::tools {
 
 using AllReduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
 /// For what one rank alone meets in the midst of measuring, a device that is lost: the others would wait for it.
 void end_job(const Error& why);
+
+/// The first two ranks of each node, and what they share. Its functions are collective, and right on rank 0.
+class NodePair {
+public:
+  NodePair();
+  ~NodePair();
+  NodePair(const NodePair&) = delete;
+  NodePair& operator=(const NodePair&) = delete;
+
+  /// Seconds until a flag that one sets in shared memory is seen by the other; 0 when rank 0 is alone in its node.
+  double flag_seconds();
+  /// Seconds in which each gets the other's vector of `bytes`: it writes its own to shared memory and reads the
+  /// other's, by the C library's copies, a piece at a time. Likewise 0.
+  double exchange_seconds(void* to, const void* from, std::uint64_t bytes);
+
+private:
+  struct State;
+  bool takes_part() const;
+  void exchange(std::byte* to, const std::byte* from, std::uint64_t bytes);
+
+  std::unique_ptr<State> state_;
+};
 
 class Bench {
 public:
@@ -25,6 +49,8 @@ public:
   bool stages_native() const { return host_input_ != nullptr && !native_takes_device_; }
   /// With --reproducible: makes the communicator for it; false, on all ranks alike, when strata does not serve it.
   bool take_communicator();
+  /// With --floor, before the first size; collective. Seconds of a flag, as NodePair says.
+  double take_pair();
   /// Measures one size; collective. The row is complete on rank 0.
   PerfRow measure(std::uint64_t bytes);
 
@@ -63,6 +89,7 @@ private:
   MPI_Comm reproducible_ = MPI_COMM_NULL; ///< freed by MPI_Finalize
   int rank_ = 0;
   KnownVectors known_;
+  std::unique_ptr<NodePair> pair_; ///< with --floor
   bool native_takes_device_ = false;
   Vector input_, output_;
   Vector host_input_, host_output_; ///< null where the host reaches the vectors themselves
@@ -70,9 +97,5 @@ private:
 
 /// Seconds for all ranks at once to copy `bytes` from one buffer to another. Collective; right on rank 0.
 double copy_seconds(PerfMemory& memory, void* to, const void* from, std::uint64_t bytes);
-
-/// Seconds until a flag that one rank sets in shared memory is seen by another rank of rank 0's node; 0 when it is
-/// alone there. Collective; right on rank 0.
-double flag_seconds();
 
 } // namespace strata::tools

@@ -89,7 +89,7 @@ int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, Perf
   run.memory = memory->name();
   run.native_staged = bench.stages_native();
   if (!bench.take_communicator()) return complain(tool, "strata cannot be made reproducible here", 1);
-  if (flags.floor) run.flag_seconds = flag_seconds();
+  if (flags.floor) run.flag_seconds = bench.take_pair();
   if (first) std::fputs(heading(flags, run).c_str(), stdout);
   ProgressLine progress(first);
   std::int64_t errors = 0;

@@ -38,7 +38,7 @@ std::string heading(const PerfFlags& flags, const PerfRun& run) {
   if (flags.floor && run.flag_seconds > 0)
     text += fmt::format("# a flag from one rank to another of its node: {} us\n", microseconds(run.flag_seconds));
   text += fmt::format("#{:>9} {:>11} {:>11} {:>7} {:>13}", "bytes", "native us", "strata us", "ratio", "10-90%");
-  if (flags.floor) text += fmt::format(" {:>10}", "copy us");
+  if (flags.floor) text += fmt::format(" {:>10} {:>11}", "copy us", "exchange us");
   if (flags.reproducible) text += fmt::format(" {:>12}", "reproducible");
   return text + fmt::format(" {:>6}  {}\n", "errors", "strata ran");
 }
@@ -47,7 +47,9 @@ std::string line_of(const PerfFlags& flags, const PerfRow& row) {
   std::string text = fmt::format("{:>10} {:>11} {:>11} {:>7} {:>13}", format_bytes(row.bytes),
                                  microseconds(row.native.median), microseconds(row.strata.median),
                                  times(row.ratio.median), times(row.ratio.low) + "-" + times(row.ratio.high));
-  if (flags.floor) text += fmt::format(" {:>10}", microseconds(row.copy_seconds));
+  if (flags.floor)
+    text += fmt::format(" {:>10} {:>11}", microseconds(row.copy_seconds),
+                        row.exchange_seconds > 0 ? microseconds(row.exchange_seconds) : "-");
   if (flags.reproducible) text += fmt::format(" {:>12}", "x " + times(row.price.median));
   return text + fmt::format(" {:>6}  {}\n", flags.check ? std::to_string(row.errors) : "-", row.algorithm);
 }
@@ -67,6 +69,7 @@ json document_of(const PerfFlags& flags, const PerfRun& run) {
     if (flags.check) entry["errors"] = row.errors;
     if (flags.check) entry["native_errors"] = row.native_errors;
     if (flags.floor) entry["copy_seconds"] = row.copy_seconds;
+    if (flags.floor) entry["exchange_seconds"] = row.exchange_seconds;
     if (flags.reproducible) entry["price_of_reproducible"] = spread_json(row.price);
     rows.push_back(std::move(entry));
   }
