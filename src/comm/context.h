@@ -129,8 +129,8 @@ private:
     std::string name;
     tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;
-    double seconds = 0; ///< of a call, as all ranks agreed or predicted alike
-    double predicted = 0;
+    double seconds = 0;   ///< of a call, as all ranks agreed or predicted alike
+    double predicted = 0; ///< the same, as it was before anything was measured
   };
   /// The ways between which the first calls of a size class decide.
   struct Probation {
@@ -138,7 +138,8 @@ private:
     std::vector<Way> ways;
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
-  /// Looks now and then, after a trial, whether the way that won still takes the time that it took.
+  /// Looks now and then, after a trial and in its rests, whether the way that is ahead still takes the time that it
+  /// took.
   struct Review {
     std::uint64_t calls_before = 0;                ///< until the next look
     std::uint32_t calls_to_time = 0;               ///< of the look that is under way
@@ -233,7 +234,7 @@ private:
   void begin_trial(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   void widen_trial(Decision& decision, std::size_t bytes);
   std::size_t most_ways(std::size_t bytes) const;
-  static std::vector<std::size_t> by_time(const Probation& probation);
+  static std::vector<std::size_t> first_then_by_time(const Probation& probation, std::size_t first);
   void log_trial(const Probation& probation, std::size_t bytes);
   void log_open_trials() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// After a trial: links between nodes change (a NIC falls back to a slower rate, another job comes and goes), so now and
-// then some calls are timed, and when the time is another than it was, all ways are tried anew.
+// After a trial, and in its rests: links between nodes change (a NIC falls back to a slower rate, another job comes and
+// goes), so now and then some calls are timed, and when the time is another than it was, all ways are tried anew.
 //
 // A look costs one exchange of a number. It comes after a number of calls that all ranks know, about every eighth of a
 // second, but not before 64 calls.
@@ -72,17 +72,14 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   const double mine = review.sum / calls_of_a_look, before = way.seconds;
   const bool all_told = static_cast<bool>(bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine));
   const double seconds = all_told ? *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end()) : before;
-  const bool other = seconds > much_slower * before || seconds < much_faster * before;
+  // A rest with a way that has become faster is to go on.
+  const bool other = seconds > much_slower * before || (!decision.trial && seconds < much_faster * before);
   review.alarms = other ? review.alarms + 1 : 0;
   if (review.alarms < 2) {
     begin_review(decision);
     return;
   }
   review.alarms = 0;
-  if (decision.trial) {
-    decision.trial->trial.wake();
-    return;
-  }
   ++decision.reviewed;
   const auto steps = [&] {
     if (options_.log_choice && rank_ == 0)
@@ -97,7 +94,10 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
 /// All ways that were tried for this size class, and none that was dropped when racks were found.
 void Context::try_anew(Decision& decision, std::size_t bytes) {
   std::vector<Way> ways;
-  ways.push_back(std::exchange(decision.way, Way{}));
+  if (decision.trial)
+    ways = std::move(decision.trial->ways);
+  else
+    ways.push_back(std::exchange(decision.way, Way{}));
   for (Way& way : decision.others)
     ways.push_back(std::move(way));
   decision.others.clear();

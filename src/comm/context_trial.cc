@@ -202,6 +202,7 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   const bool over = trial.trial.settle(all);
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     trial.ways[way].seconds = trial.trial.agreed_times()[way];
+  if (decision.review) decision.review->alarms = 0;
   if (!over) return begin_review(decision);
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
@@ -284,16 +285,17 @@ std::size_t Context::most_ways(std::size_t bytes) const {
 
 namespace {
 
-/// "board (1.2 us measured); then native (3.4 us measured), direct slice 128K window 4 (5.6 us measured)"
-std::string ranking(const auto& ways, const std::vector<std::size_t>& order, const std::vector<double>& seconds) {
+/// "board (1.2 us); then native (3.4 us), direct slice 128K window 4 (5.6 us)", with `what` behind each time.
+std::string ranking(const auto& ways, const std::vector<std::size_t>& order, const std::vector<double>& seconds,
+                    const char* what) {
   std::string text;
   for (std::size_t place = 0; place < std::min<std::size_t>(order.size(), 5); ++place) {
     const auto& way = ways[order[place]];
-    text += fmt::format("{}{}{} ({} measured)",
+    text += fmt::format("{}{}{} ({}{})",
                         place == 0   ? ""
                         : place == 1 ? "; then "
                                      : ", ",
-                        way.name, text_of(way.stores), format_duration(seconds[order[place]]));
+                        way.name, text_of(way.stores), format_duration(seconds[order[place]]), what);
   }
   return text;
 }
@@ -312,32 +314,35 @@ void Context::log_open_trials() const {
       calls += way.tally.calls;
       if (way.tally.calls > 0) tried += fmt::format("{}{}{}", tried.empty() ? "" : ", ", way.name, text_of(way.stores));
     }
-    const std::vector<std::size_t> order = by_time(probation);
     const auto [low, high] = tune::bounds_of_class(index);
+    const Way& ahead = probation.ways[probation.trial.ahead()];
+    const std::string known =
+        probation.trial.has_compared()
+            ? "so far " + ranking(probation.ways, first_then_by_time(probation, probation.trial.ahead()),
+                                  probation.trial.agreed_times(), "")
+        : probation.trial.rests() ? fmt::format("so far {} ({})", ahead.name, format_duration(ahead.seconds))
+                                  : "which tried " + tried;
     log_line(fmt::format("{} ranks on {} nodes, {} to {} bytes: not decided after {} calls, {}", ranks_,
-                         situation_.job.nodes, low, high, calls,
-                         probation.trial.has_compared()
-                             ? "so far " + ranking(probation.ways, order, probation.trial.agreed_times())
-                             : "which tried " + tried));
+                         situation_.job.nodes, low, high, calls, known));
   }
 }
 
-std::vector<std::size_t> Context::by_time(const Probation& probation) {
+/// A way that was dropped early may have looked faster then than the one that is ahead, or has won.
+std::vector<std::size_t> Context::first_then_by_time(const Probation& probation, std::size_t first) {
   const std::vector<double>& seconds = probation.trial.agreed_times();
   std::vector<std::size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
+  std::swap(order.front(), order[first]);
+  std::stable_sort(order.begin() + 1, order.end(),
+                   [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
   return order;
 }
 
 void Context::log_trial(const Probation& probation, std::size_t bytes) {
-  std::vector<std::size_t> order = by_time(probation);
-  // A way that was dropped early may have looked faster then than the winner did in the end.
-  const auto winner = std::find(order.begin(), order.end(), probation.trial.way());
-  std::rotate(order.begin(), winner, winner + 1);
   const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
   log_line(fmt::format("{} ranks on {} nodes, {} to {} bytes: {}", ranks_, situation_.job.nodes, low, high,
-                       ranking(probation.ways, order, probation.trial.agreed_times())));
+                       ranking(probation.ways, first_then_by_time(probation, probation.trial.way()),
+                               probation.trial.agreed_times(), " measured")));
 }
 
 } // namespace strata::comm

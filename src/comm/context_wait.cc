@@ -53,6 +53,7 @@ Outcome Context::give_up() {
     }
     decision.way = Way{};
     decision.way.path = Path::lost;
+    decision.review.reset(); // it would go on with what a trial rests with; the trial is in use by the caller
   }
   return Outcome::peer_lost;
 }

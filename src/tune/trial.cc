@@ -13,8 +13,9 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 /// A way whose best round takes this much longer than the best way is not tried again. One round may have been
 /// disturbed, or that of the best way lucky.
 constexpr double far_behind_at_first = 4, far_behind = 1.25;
-/// What one disturbance of a round may take, where others use the cores or the network: some of the scheduler's slices.
-constexpr double disturbance_seconds = 10e-3;
+/// What one disturbance of a round may take: an interrupt; where others use the cores or the network, some of the
+/// scheduler's slices.
+constexpr double least_disturbance_seconds = 200e-6, disturbance_seconds = 10e-3;
 /// With more ranks than cores, runs that are shorter than a few of the scheduler's slices measure who had the core.
 constexpr double run_seconds = 8e-3;
 constexpr double most_calls_of_a_run = 96;
@@ -51,7 +52,8 @@ constexpr std::size_t may_be_long_from = 64 * KiB;
 Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
     : noise_(noise), bytes_(bytes), price_((1 - share) / share), uncounted_(pace_of(bytes).uncounted_of_glance),
       rounds_(0), long_(noise == Noise::network && bytes >= may_be_long_from), runs_(ways, pace_of(bytes).glance),
-      dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), rounds_of_way_(ways) {
+      dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), quickest_(ways, infinite),
+      rounds_of_way_(ways) {
   const Pace& pace = pace_of(bytes);
   rounds_ = 1 + (noise == Noise::little ? pace.rounds : pace.rounds_with_noise);
   for (std::vector<double>& rounds : rounds_of_way_)
@@ -61,11 +63,6 @@ Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
 void Trial::rest_first(std::size_t way, double seconds) {
   agreed_[way] = seconds;
   begin_rest(way, static_cast<double>(runs_.size() - 1) * runs_.front() * seconds);
-}
-
-void Trial::wake() {
-  rest_ = 0;
-  forget_rounds();
 }
 
 void Trial::forget_rounds() {
@@ -99,32 +96,40 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   std::vector<double> least(times_.size(), infinite); // over the ranks
   for (std::size_t i = 0; i < of_all_ranks.size(); ++i)
     least[i % least.size()] = std::min(least[i % least.size()], of_all_ranks[i]);
-  agreed_.assign(least.begin(), least.begin() + static_cast<std::ptrdiff_t>(ways));
+  const auto middle = least.begin() + static_cast<std::ptrdiff_t>(ways);
+  agreed_.assign(least.begin(), middle);
+  quickest_.assign(middle, least.end());
   std::size_t best = ways;
   for (std::size_t way = 0; way < ways; ++way)
     if (!dropped_[way] && (best == ways || agreed_[way] < agreed_[best])) best = way;
   note_cost(best);
+  const bool are_long = agreed_[best] >= long_call_seconds;
+  if (first_ && are_long != long_ && !again_) {
+    again_ = true;
+    long_ = are_long;
+    forget_rounds();
+    return false;
+  }
   const double counted = runs_[best] - uncounted_;
-  const bool was_first = std::exchange(first_, false);
-  if (was_first) uncounted_ = pace_of(bytes_).uncounted;
+  if (std::exchange(first_, false)) uncounted_ = pace_of(bytes_).uncounted;
   if (!final_) set_runs(noise_ == Noise::little ? 0 : run_seconds, most_calls_of_a_run);
-  if (const bool are_long = agreed_[best] >= long_call_seconds; are_long != long_ && (are_long || was_first)) {
-    long_ = are_long; // what was taken before is not to be compared with what comes
+  if (are_long && !long_) {
+    long_ = true; // what was taken before is not to be compared with what comes
     forget_rounds();
   }
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
-  const double disturbance = noise_ == Noise::little ? 0 : disturbance_seconds / counted;
+  const double disturbance = (noise_ == Noise::little ? least_disturbance_seconds : disturbance_seconds) / counted;
   const bool seen_twice = rounds_of_way_[best].size() > 1;
   const double limit = seen_twice ? far_behind * agreed_[best]
                                   : std::max(far_behind_at_first * agreed_[best], agreed_[best] + disturbance);
   std::size_t left = 0;
   double expected = 0;
   for (std::size_t way = 0; way < ways; ++way) {
-    if (way != best && (last || least[ways + way] > limit)) dropped_[way] = true;
+    if (way != best && (last || quickest_[way] > limit)) dropped_[way] = true;
     if (dropped_[way]) continue;
     ++left;
-    expected += runs_[way] * (agreed_[way] - agreed_[best]);
+    expected += runs_[way] * behind(way, best);
   }
   way_ = best;
   if (left == 1) return true;
@@ -135,10 +140,16 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   return false;
 }
 
+/// Seconds that a call of `way` takes more than one of the best, as far as is known. What is more than any way that
+/// stays may take was a disturbance.
+double Trial::behind(std::size_t way, std::size_t best) const {
+  return std::clamp(quickest_[way] - agreed_[best], 0.0, (far_behind_at_first - 1) * agreed_[best]);
+}
+
 /// What this round has cost beyond calls of the way that is ahead.
 void Trial::note_cost(std::size_t best) {
   for (std::size_t way = 0; way < dropped_.size(); ++way)
-    if (!dropped_[way]) debt_ += runs_[way] * (agreed_[way] - agreed_[best]);
+    if (!dropped_[way]) debt_ += runs_[way] * behind(way, best);
 }
 
 /// For what was spent and what the next round is expected to cost.
@@ -153,7 +164,7 @@ void Trial::begin_rest(std::size_t best, double expected) {
 /// Runs that last for about `seconds`, but not less than the pace says, nor many more calls than `most_calls`.
 void Trial::set_runs(double seconds, double most_calls) {
   for (std::size_t way = 0; way < runs_.size(); ++way) {
-    const double calls = std::min(seconds / std::max(agreed_[way], 1e-9), most_calls);
+    const double calls = std::min(seconds / std::max(quickest_[way], 1e-9), most_calls);
     runs_[way] = std::max(pace_of(bytes_).run, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
   }
 }
@@ -177,7 +188,7 @@ bool Trial::begin_final(std::size_t best) {
   if (left < 2) return false;
   forget_rounds();
   set_runs(final_run_seconds, most_calls_of_a_final_run);
-  uncounted_ = std::max(uncounted_, *std::max_element(runs_.begin(), runs_.end()) / 4);
+  uncounted_ = std::max(uncounted_, runs_[best] / 4);
   rounds_ = rounds_of_a_final;
   return true;
 }

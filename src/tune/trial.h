@@ -19,6 +19,7 @@
 // of ways that are not the fastest are paid for: between two rounds, calls rest with the way that is ahead, until what
 // the turns have cost beyond it, and those of the coming round will, is a small share of the time of all calls. Ways
 // that are close cost next to nothing and are told apart soon; one that is far behind, and was not dropped yet, waits.
+// What a way costs is told by its best round, because a glance that was disturbed is not to keep it waiting for long.
 //
 // Ways whose best round is far behind are dropped. What a way finds (queues, windows, caches) others may have left
 // longer ago than a run: so over a network those that are close after the last round have a final of some rounds
@@ -60,9 +61,6 @@ public:
   void rested() { --rest_; }
   /// The way to rest with.
   std::size_t ahead() const { return ahead_; }
-  /// Ends a rest in which that way was seen to take another time than before: nothing that was taken before is compared
-  /// with what comes.
-  void wake();
   /// Takes the seconds that the call spent. True when a round is over: then exchange times() and settle().
   bool add(double seconds);
   /// This rank's times so far in seconds: the median of each way, then the best round of each way. Of a way that was
@@ -83,6 +81,7 @@ private:
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
   void set_runs(double seconds, double most_calls);
+  double behind(std::size_t way, std::size_t best) const;
   void note_cost(std::size_t best);
   void begin_rest(std::size_t best, double expected);
 
@@ -91,6 +90,7 @@ private:
   double price_; ///< seconds of rest for each second that slower ways cost
   std::uint32_t uncounted_, rounds_;
   bool first_ = true;  ///< round: the glance
+  bool again_ = false; ///< there was a glance that took calls for longer or shorter ones than they are
   bool final_ = false; ///< the rounds of those that are close
   bool long_ = false;
   std::uint32_t call_ = 0;
@@ -102,6 +102,7 @@ private:
   std::vector<std::uint32_t> runs_; ///< calls of a run, by way
   std::vector<bool> dropped_;
   std::vector<double> times_, agreed_;
+  std::vector<double> quickest_;                   ///< the best round of each way, as all ranks agreed
   std::vector<std::vector<double>> rounds_of_way_; ///< this rank's, ascending
 };
 

@@ -61,10 +61,15 @@ public:
     decision().review->calls_before = 0;
   }
   bool rests() { return decision().trial && decision().trial->trial.rests(); }
-  /// The same for the way that a trial rests with.
-  void change_time_in_rest() {
-    Context::watched_way(decision()).seconds = 1e-12;
+  /// The same for the way that a trial rests with, which seemed to take `seconds`.
+  void change_time_in_rest(double seconds) {
+    Context::watched_way(decision()).seconds = seconds;
     decision().review->calls_before = 0;
+  }
+  /// Of a call after another size's found a peer gone.
+  Outcome outcome_after_a_loss() {
+    EXPECT_EQ(context_.give_up(), Outcome::peer_lost);
+    return context_.all_reduce({buffers_->input(), buffers_->output(), count_, element, operation});
   }
   void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
 
@@ -110,7 +115,6 @@ Options options_of_nodes() {
   options.transports = "delaying";
   options.tune = Tune::online;
   options.probe = 0;
-  options.trial = 100; // no rests, unless these are tested
   return options;
 }
 
@@ -177,25 +181,46 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
   });
 }
 
-TEST(ContextOfNodes, EndsARestWhenTwoLooksSeeAnotherTime) {
+/// body(links, context), in the rest after the glance of a trial.
+template <typename Body>
+void in_a_rest(Body body) {
   Options options = options_of_nodes();
   options.trial = 1;
   on_nodes(
-      [](ContextOfLinks& links, Context&) {
-        links.call();
-        const std::size_t glance = 6 * links.ways_on_trial();
-        for (std::size_t calls = 1; calls < glance; ++calls)
+      [&](ContextOfLinks& links, Context& context) {
+        for (int calls = 0; !links.rests() && calls < 1000; ++calls)
           links.call();
         ASSERT_TRUE(links.rests());
-        links.change_time_in_rest();
-        constexpr int look = 4, between = 8;
-        for (int calls = 0; calls < look + between + look; ++calls) {
-          EXPECT_TRUE(links.rests()) << calls;
-          links.call();
-        }
-        EXPECT_FALSE(links.rests());
+        body(links, context);
       },
       options);
+}
+
+TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksOfARestSeeALongerTime) {
+  in_a_rest([](ContextOfLinks& links, Context&) {
+    const std::size_t ways = links.ways_on_trial();
+    links.change_time_in_rest(1e-12);
+    constexpr int look = 4, between = 8;
+    for (int calls = 0; calls < look + between + look; ++calls) {
+      EXPECT_TRUE(links.rests()) << calls;
+      links.call();
+    }
+    EXPECT_FALSE(links.rests());
+    EXPECT_EQ(links.ways_on_trial(), ways) << "dropped or not";
+  });
+}
+
+TEST(ContextOfNodes, GoesOnRestingWithAWayThatHasBecomeFaster) {
+  in_a_rest([](ContextOfLinks& links, Context&) {
+    links.change_time_in_rest(1);
+    for (int calls = 0; calls < 2 * 4 + 64; ++calls)
+      links.call();
+    EXPECT_TRUE(links.rests());
+  });
+}
+
+TEST(ContextOfNodes, IsLostForGoodWhenAPeerIsLostInARest) {
+  in_a_rest([](ContextOfLinks& links, Context&) { EXPECT_EQ(links.outcome_after_a_loss(), Outcome::peer_lost); });
 }
 
 void expect_a_second_trial(ContextOfLinks& links, std::size_t at_first) {

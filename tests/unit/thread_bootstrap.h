@@ -104,6 +104,7 @@ public:
     options.transports = "loop";
     options.segment = std::uint64_t{24} << 20;
     options.mode = Mode::always;
+    options.trial = 100; // trials end within the calls of a test
     return options;
   }
 
