@@ -35,6 +35,7 @@ private:
   struct State;
   bool takes_part() const;
   void exchange(std::byte* to, const std::byte* from, std::uint64_t bytes);
+  double exchanges(std::uint64_t calls, void* to, const void* from, std::uint64_t bytes);
 
   std::unique_ptr<State> state_;
 };

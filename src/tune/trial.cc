@@ -102,7 +102,6 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   std::size_t best = ways;
   for (std::size_t way = 0; way < ways; ++way)
     if (!dropped_[way] && (best == ways || agreed_[way] < agreed_[best])) best = way;
-  note_cost(best);
   const bool are_long = agreed_[best] >= long_call_seconds;
   if (first_ && are_long != long_ && !again_) {
     again_ = true;
@@ -110,11 +109,13 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     forget_rounds();
     return false;
   }
+  note_cost(best);
   const double counted = runs_[best] - uncounted_;
-  if (std::exchange(first_, false)) uncounted_ = pace_of(bytes_).uncounted;
-  if (!final_) set_runs(noise_ == Noise::little ? 0 : run_seconds, most_calls_of_a_run);
-  if (are_long && !long_) {
-    long_ = true; // what was taken before is not to be compared with what comes
+  const bool was_first = std::exchange(first_, false);
+  if (was_first) uncounted_ = pace_of(bytes_).uncounted;
+  if (!final_) set_runs();
+  if (are_long != long_ && (are_long || was_first)) {
+    long_ = are_long; // what was taken before is not to be compared with what comes
     forget_rounds();
   }
   const bool alike_already = are_alike(best);
@@ -140,10 +141,11 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   return false;
 }
 
-/// Seconds that a call of `way` takes more than one of the best, as far as is known. What is more than any way that
-/// stays may take was a disturbance.
+/// Seconds that a call of `way` takes more than one of the best, as far as is known. What a single round says beyond
+/// what a way that stays may take was a disturbance, until another one says it too.
 double Trial::behind(std::size_t way, std::size_t best) const {
-  return std::clamp(quickest_[way] - agreed_[best], 0.0, (far_behind_at_first - 1) * agreed_[best]);
+  const double most = rounds_of_way_[way].size() < 2 ? (far_behind_at_first - 1) * quickest_[best] : infinite;
+  return std::clamp(quickest_[way] - quickest_[best], 0.0, most);
 }
 
 /// What this round has cost beyond calls of the way that is ahead.
@@ -161,12 +163,29 @@ void Trial::begin_rest(std::size_t best, double expected) {
   debt_ = std::min(debt_, -expected); // the next round is paid for in advance
 }
 
-/// Runs that last for about `seconds`, but not less than the pace says, nor many more calls than `most_calls`.
-void Trial::set_runs(double seconds, double most_calls) {
+/// As the pace says; where there is noise, runs that last for a while. A way that looks hopeless has a short one, which
+/// tells whether its glance was disturbed.
+void Trial::set_runs() {
+  const Pace& pace = pace_of(bytes_);
+  const double quickest = *std::min_element(quickest_.begin(), quickest_.end());
   for (std::size_t way = 0; way < runs_.size(); ++way) {
-    const double calls = std::min(seconds / std::max(quickest_[way], 1e-9), most_calls);
-    runs_[way] = std::max(pace_of(bytes_).run, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
+    const double seconds = noise_ == Noise::little ? 0 : run_seconds;
+    const double calls = std::min(seconds / std::max(quickest_[way], 1e-9), most_calls_of_a_run);
+    runs_[way] = std::max(pace.run, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
+    if (rounds_of_way_[way].size() < 2 && quickest_[way] > far_behind_at_first * quickest)
+      runs_[way] = uncounted_ + pace.glance - pace.uncounted_of_glance;
   }
+}
+
+/// Long ones, of which each way left counts most of the calls.
+void Trial::set_final_runs() {
+  std::uint32_t shortest = std::numeric_limits<std::uint32_t>::max();
+  for (std::size_t way = 0; way < runs_.size(); ++way) {
+    const double calls = std::min(final_run_seconds / std::max(agreed_[way], 1e-9), most_calls_of_a_final_run);
+    runs_[way] = std::max(pace_of(bytes_).run, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
+    if (!dropped_[way]) shortest = std::min(shortest, runs_[way]);
+  }
+  uncounted_ = std::max(uncounted_, shortest / 4);
 }
 
 /// Of those that are left.
@@ -187,8 +206,7 @@ bool Trial::begin_final(std::size_t best) {
   }
   if (left < 2) return false;
   forget_rounds();
-  set_runs(final_run_seconds, most_calls_of_a_final_run);
-  uncounted_ = std::max(uncounted_, runs_[best] / 4);
+  set_final_runs();
   rounds_ = rounds_of_a_final;
   return true;
 }

@@ -80,7 +80,8 @@ private:
   void forget_rounds();
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
-  void set_runs(double seconds, double most_calls);
+  void set_runs();
+  void set_final_runs();
   double behind(std::size_t way, std::size_t best) const;
   void note_cost(std::size_t best);
   void begin_rest(std::size_t best, double expected);
