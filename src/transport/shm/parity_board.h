@@ -60,7 +60,9 @@ public:
   /// still busy with its result. The peers have read them: who has published this exchange has completed the one
   /// before.
   void take_back_next(std::size_t bytes) const {
-    constexpr std::size_t most = 4096; // more are in flight than a core keeps track of
+    // A core has ten to two dozen lines under way at once, and the reduction needs them: with 64 of them taken back
+    // here, 4 KiB took 0.40 us instead of 0.25 between two cores where plain copies take 0.23 us.
+    constexpr std::size_t most = 512;
     std::byte* own = boards_[self_];
     prefetch_to_write(own + line_bytes * (1 + (~number_ & 1)));
     if (fits_in_slot(bytes)) return;
