@@ -92,7 +92,7 @@ void add_options(CommandLine& line, PerfFlags& flags, Words& words) {
   line.flag("--back-to-back", words.back_to_back, "call after call (default)").excludes(barrier);
   line.option("--check", words.check, "WHAT", "full (default): every element of every rank; or none")
       .is_one_of({"full", "none"});
-  line.flag("--floor", flags.floor, "also time what cannot be undercut: copies, a flag, an exchange of vectors");
+  line.flag("--floor", flags.floor, "also time what a call cannot do without: copies, a flag, an exchange");
   line.flag("--reproducible", flags.reproducible, "also time STRATA_REPRODUCIBLE=1, and print its price");
   line.option("--json", flags.json_file, "FILE", "write the results to FILE as JSON");
   line.option("--svg", flags.svg_file, "FILE", "draw the results into FILE");

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that may have more rights than its user: linked with libstrata-mpi, because the dynamic linker preloads
-// nothing into such a program. Prints from rank 0 whether it is one, whether strata is in it, and whether sums are
-// right.
+// nothing into such a program.
+//
+//     rights [largest count]
+//
+// Prints from rank 0 whether it is one, whether strata is in it, and whether sums are right.
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -20,12 +24,13 @@ static int mapped(const char* word) {
 int main(int argc, char** argv) {
   enum { calls = 30, most = 50000 };
   static int in[most], out[most];
+  const int asked = argc > 1 ? atoi(argv[1]) : most, largest = asked < most ? asked : most;
   int rank, ranks, wrong = 0, all = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   for (int call = 0; call < 3 * calls; ++call) {
-    const int count = call % 3 == 0 ? 1 : call % 3 == 1 ? 1000 : most;
+    const int count = call % 3 == 0 ? 1 : call % 3 == 1 ? 1000 : largest;
     for (int i = 0; i < count; ++i)
       in[i] = rank * call + i;
     MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
