@@ -72,7 +72,7 @@ public:
   bool is_long() const { return long_; }
   /// After settle(): the times that were compared.
   const std::vector<double>& agreed_times() const { return agreed_; }
-  /// Whether there was a settle().
+  /// Whether a glance was compared that took calls for as long as they are.
   bool has_compared() const { return !first_; }
 
 private:
