@@ -33,6 +33,7 @@ struct PerfFlags {
   std::string mode;             ///< for STRATA_MODE; empty: as it is
   std::uint64_t iterations = 0; ///< pairs of batches for each size; 0: by time
   double seconds = 0.5;         ///< for each size
+  double settling = 0;          ///< most seconds that a trial is waited for; 0: ten times the above
   Pace pace = Pace::back_to_back;
   bool check = true;
   bool floor = false;

@@ -88,6 +88,8 @@ void add_options(CommandLine& line, PerfFlags& flags, Words& words) {
       .is_one_of({"auto", "always"});
   line.number("--iterations", words.iterations, 1, 1000000, "N", "pairs of batches for each size, instead of --time");
   line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each size, 0.5 without");
+  line.number("--settle", flags.settling, 0.001, 3600, "SECONDS",
+              "the most that a size is called for first, until strata has decided; ten times --time without");
   const auto barrier = line.flag("--barrier", words.barrier, "the ranks meet in a barrier before each call");
   line.flag("--back-to-back", words.back_to_back, "call after call (default)").excludes(barrier);
   line.option("--check", words.check, "WHAT", "full (default): every element of every rank; or none")

@@ -214,7 +214,7 @@ void Bench::finish_trial(const Kind& strata, std::uint64_t bytes) const {
   // Many calls at a stretch: the question between them leaves caches, and with more ranks than cores the scheduler, as
   // no program does that the trial is to be for.
   constexpr double stretch_seconds = 50e-3;
-  const double patience = 10 * flags_.seconds;
+  const double patience = flags_.settling > 0 ? flags_.settling : 10 * flags_.seconds;
   const double begin = clock_seconds();
   std::uint64_t stretch = 4;
   for (double seconds = 0; choice_facts(strata_, strata.communicator, bytes).value("on_trial", false);) {
