@@ -44,6 +44,9 @@ constexpr std::array device_natives{
 constexpr std::array device_peers{Named<DevicePeer>{"auto", DevicePeer::automatic},
                                   Named<DevicePeer>{"off", DevicePeer::off}};
 
+constexpr std::array device_directs{Named<DeviceDirect>{"auto", DeviceDirect::automatic},
+                                    Named<DeviceDirect>{"off", DeviceDirect::off}};
+
 constexpr std::string_view prefix = "STRATA_";
 
 } // namespace
@@ -96,6 +99,10 @@ std::span<const OptionRow> option_table() {
       choice<&Options::device_peer, device_peers>(
           "DEVICE_PEER", "auto: ranks of a machine reduce in device memory that they read from each other; off: never.",
           Scope::agreed),
+      choice<&Options::device_direct, device_directs>(
+          "DEVICE_DIRECT",
+          "auto: messages to other nodes go straight from and to device memory, where UCX can; off: through the host.",
+          Scope::local),
       bytes<&Options::device_memory, 1_MiB, 64_GiB>(
           "DEVICE_MEMORY", "Most bytes of device memory that a process takes for strata itself.", Scope::local),
       number<&Options::device_blocks, 1, 65535, Zero::allowed>(

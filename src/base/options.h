@@ -40,6 +40,12 @@ enum class DevicePeer : std::uint8_t {
   off,
 };
 
+/// Whether messages between nodes go straight from and to device memory.
+enum class DeviceDirect : std::uint8_t {
+  automatic, ///< where the transport can
+  off,
+};
+
 /// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
 struct Options {
   Mode mode = Mode::automatic;
@@ -69,6 +75,7 @@ struct Options {
   std::string device = "auto";                      ///< the accelerator whose memory buffers may be in
   std::uint64_t bounce = std::uint64_t{64} << 20;   ///< most bytes of pinned memory that device buffers pass through
   DevicePeer device_peer = DevicePeer::automatic;
+  DeviceDirect device_direct = DeviceDirect::automatic;
   std::uint64_t device_memory = std::uint64_t{512} << 20; ///< most bytes of device memory for strata itself
   /// How the MPI library gets buffers in device memory.
   DeviceNative device_native = DeviceNative::automatic;

@@ -46,7 +46,7 @@ bool Context::uses_device(const Call& call, std::size_t bytes) {
 
 /// Whether the steps of the call can run on the device.
 bool Context::reduces_on_device(const Call& call, const Way& way) {
-  if (way.slots == nullptr || !way.plan->sends_between_devices()) return false;
+  if (way.slots == nullptr || !way.plan->uses_device()) return false;
   const Status reduces = way.slots->reduces(call.element, call.operation);
   if (!reduces) tell_trouble_with_peers(reduces.error().message);
   return static_cast<bool>(reduces);
@@ -79,6 +79,7 @@ bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes)
       device_->count_call(DevicePath::peer);
       const bool done = run_plan(call, way, resident_.get());
       resident_->finish();
+      if (way.slots->went_straight()) device_->count_call(DevicePath::straight);
       return done;
     }
   }

@@ -24,11 +24,18 @@ void Context::note_device(const Call& call, std::size_t bytes) {
     (void)uses_device(call, bytes);
 }
 
+/// What the device's memory is to the transports; none: they shall not use it.
+std::optional<MemoryKind> Context::device_networks() const {
+  if (options_.device_direct == DeviceDirect::off) return std::nullopt;
+  return device_->driver().kind_for_networks();
+}
+
 /// Null when this rank can have none, or has no use for them.
 std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   if (device_ == nullptr || options_.device_peer == DevicePeer::off || !device_->in_use()) return nullptr;
-  const engine::DeviceNeeds needs = plan.device_needs();
-  if (needs.slots == 0 || needs.inputs > device::Stream::most_inputs || device_->used() < 0) return nullptr;
+  const engine::DeviceNeeds needs = plan.device_needs(device_networks());
+  if ((needs.slots == 0 && !needs.straight) || needs.inputs > device::Stream::most_inputs || device_->used() < 0)
+    return nullptr;
   auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window);
   if (slots) return std::move(*slots);
   tell_trouble_with_peers(slots.error().message);
@@ -50,7 +57,7 @@ std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerS
   return mapped;
 }
 
-/// Collective. Slots that nobody can read are given up.
+/// Collective. Slots that neither a peer nor a network has a use for are given up.
 Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots) {
   auto announced = gather_text(*bootstrap_, slots ? slots->announcement() : std::string());
   if (!announced) return announced.error();
@@ -58,11 +65,11 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
   std::vector<const std::byte*> mapped(count);
   if (slots) {
     mapped = map_slots(plan, *slots, *announced);
-    if (const Status connected = plan.connect_device(*slots, mapped); !connected) {
+    if (const Status connected = plan.connect_device(*slots, mapped, device_networks()); !connected) {
       tell_trouble_with_peers(connected.error().message);
       mapped.assign(count, nullptr);
       slots->leave();
-      (void)plan.connect_device(*slots, mapped); // which takes no memory
+      (void)plan.connect_device(*slots, mapped, std::nullopt); // which takes no memory
     }
   }
   const std::size_t row_bytes = (count + 7) / 8;
@@ -76,10 +83,8 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
     readers[rank] = (table[rank * row_bytes + self / 8] >> (self % 8) & 1) != 0;
   const bool reads = std::any_of(mapped.begin(), mapped.end(), [](const std::byte* peer) { return peer != nullptr; });
   const bool is_read = std::find(readers.begin(), readers.end(), true) != readers.end();
-  if (slots && (reads || is_read)) {
-    plan.let_read(readers);
-    return ok();
-  }
+  if (slots) plan.let_read(readers);
+  if (slots && (reads || is_read || plan.uses_device())) return ok();
   plan.disconnect_device();
   slots.reset();
   return ok();

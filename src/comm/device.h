@@ -18,10 +18,11 @@ namespace strata::comm {
 /// How a buffer in device memory takes part in a call.
 enum class DevicePath : std::uint8_t {
   peer,          ///< strata's schedules run on the device, whose slots the peers of the machine read
+  straight,      ///< likewise, and of the messages to and from other nodes some did not pass through the host
   staged,        ///< slice by slice through the host, for strata's own schedules
   staged_native, ///< whole, through the host, for the MPI library
 };
-inline constexpr std::size_t device_paths = 3;
+inline constexpr std::size_t device_paths = 4;
 
 class Device {
 public:
@@ -44,7 +45,7 @@ public:
   std::int32_t used() const { return used_.load(std::memory_order_relaxed); }
 
   void count_call(DevicePath path) { add(path, 1, 0); }
-  /// Copied between device and host; of DevicePath::peer, put into slots.
+  /// Copied between device and host; of DevicePath::peer, put into slots; of DevicePath::straight, sent and received.
   void count_bytes(DevicePath path, std::size_t bytes) { add(path, 0, bytes); }
   /// By path; none that was not taken.
   std::map<std::string, Tally> tallies() const;

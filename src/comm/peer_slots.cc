@@ -125,6 +125,19 @@ bool PeerSlots::reduce(type::Element element, type::Operation operation, void* t
   return result == to || failure_.keep(stream_->copy(to, result, bytes));
 }
 
+void* PeerSlots::address_for_networks(void* memory) {
+  void* const seen = device_.driver().address_for_networks(memory);
+  if (seen == nullptr)
+    (void)failure_.keep(
+        Error{ErrorKind::unsupported, "network devices cannot reach a buffer in device memory"}); // kept
+  return seen;
+}
+
+void PeerSlots::count_straight(std::size_t bytes) {
+  went_straight_ = true;
+  device_.count_bytes(DevicePath::straight, bytes);
+}
+
 bool PeerSlots::mark(std::uint32_t number) { return failure_.keep(stream_->record(*marks_[number])); }
 
 bool PeerSlots::passed(std::uint32_t number) {

@@ -3,7 +3,8 @@
 //
 //     slots, which peers read | room for slices that work on the device, one per slice in flight | operands
 //
-// and the one queue that works on it. Kernels run in a context of the driver's choice, which reaches this memory and
+// and the one queue that works on it. The room of a slice is its vector, scratch, and where messages from other nodes
+// land. Kernels run in a context of the driver's choice, which reaches this memory and
 // the peers' but perhaps not the program's: what a reduction reads of that, or of the host, is copied to `operands`
 // first, and what it writes there comes from it. The order of the queue makes one such place enough.
 #pragma once
@@ -13,6 +14,7 @@
 #include "engine/device_queue.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace strata::comm {
@@ -39,6 +41,9 @@ public:
   std::int32_t device_number() const { return number_; }
   std::byte* vector_of(std::uint32_t slot) const { return begin_ + rooms_ + slot * needs_.room; }
   std::byte* scratch_of(std::uint32_t slot) const { return vector_of(slot) + needs_.region; }
+  std::byte* landing_of(std::uint32_t slot) const { return vector_of(slot) + needs_.room - needs_.landing; }
+  /// Whether messages have gone straight to or from another node since this was asked last.
+  bool went_straight() { return std::exchange(went_straight_, false); }
 
   bool put_aside(std::size_t offset, const void* from, std::size_t bytes) override;
   bool copy(void* to, const void* from, std::size_t bytes) override;
@@ -46,6 +51,8 @@ public:
               std::size_t count) override;
   bool mark(std::uint32_t number) override;
   bool passed(std::uint32_t number) override;
+  void* address_for_networks(void* memory) override;
+  void count_straight(std::size_t bytes) override;
   const std::string& failure() const override { return failure_.why(); }
 
 private:
@@ -64,7 +71,7 @@ private:
   std::size_t bytes_ = 0, rooms_ = 0, operands_ = 0; ///< of all; where its parts begin
   std::string announcement_;
   std::vector<void*> mapped_;
-  bool kept_ = false;
+  bool kept_ = false, went_straight_ = false;
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::unique_ptr<device::Event>> marks_;
   std::vector<const void*> reached_;                                          ///< operands where a kernel can read them

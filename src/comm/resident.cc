@@ -37,6 +37,7 @@ bool Resident::begin(std::uint32_t index, std::size_t first, std::size_t bytes, 
   room.input = input_in_place_ ? buffers_.input_begin + first : stand_in;
   room.output = output_in_place_ ? buffers_.output_begin + first : stand_in;
   room.scratch = slots_->scratch_of(index);
+  room.landing = slots_->landing_of(index);
   room.bounce = blocks_.begin(block);
   return true;
 }

@@ -24,6 +24,7 @@
 // Threads: a Driver may be used by several at once; a Stream or an Event by one at a time.
 #pragma once
 
+#include "base/memory_kind.h"
 #include "base/options.h"
 #include "base/result.h"
 #include "type/type.h"
@@ -128,6 +129,12 @@ public:
   /// Host memory that every device copies from and to without a stop-over, aligned to a page.
   virtual Result<void*> allocate_pinned(std::size_t bytes) = 0;
   virtual Status free_pinned(void* memory) = 0;
+
+  /// Device memory as the libraries that talk to network devices know it, for messages that do not pass through the
+  /// host (GPUDirect RDMA): what it is to them, and where they find what is at `memory`. They may touch it while no
+  /// work in a stream does. Null: they cannot reach it.
+  virtual MemoryKind kind_for_networks() const = 0;
+  virtual void* address_for_networks(void* memory) = 0;
 
   virtual Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) = 0;
   /// A stream of the program (CUDA: a cudaStream_t, null for the default one), to put work into it as the program does;

@@ -42,6 +42,11 @@ public:
   /// Puts a mark behind all of it, whatever it marked before.
   virtual bool mark(std::uint32_t number) = 0;
 
+  /// Where the transports find device memory of a slice, for payloads that do not pass through the host; null: nowhere.
+  virtual void* address_for_networks(void* memory) = 0;
+  /// So many bytes have gone from there, or come there, over the network.
+  virtual void count_straight(std::size_t bytes) = 0;
+
   /// Whether all before the mark has run. Never waits.
   virtual bool passed(std::uint32_t number) = 0;
   /// Why nothing runs any more; empty: all is well.
@@ -50,9 +55,11 @@ public:
 
 /// What a plan asks of a device, in bytes.
 struct DeviceNeeds {
-  std::size_t slots = 0;    ///< that peers read; 0: the plan has no use for a device
+  std::size_t slots = 0;    ///< that peers read; 0: no peer can
   std::size_t region = 0;   ///< of a slice's vector
-  std::size_t room = 0;     ///< of a slice in device memory: a vector and the scratch, a region each
+  std::size_t room = 0;     ///< of a slice in device memory: a vector and the scratch, a region each, and the landing
+  std::size_t landing = 0;  ///< of a slice, for messages from other nodes
+  bool straight = false;    ///< some messages to or from other nodes need not pass through the host
   std::size_t operands = 0; ///< of all operands and the result of the largest reduction
   std::size_t inputs = 0;   ///< most operands of a reduction, a number
 };

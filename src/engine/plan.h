@@ -14,6 +14,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,17 +76,19 @@ public:
   Status connect(const std::vector<std::vector<std::uint64_t>>& announced);
 
   // plan_device.cc: between connect() and the first request, on ranks that have a device.
-  /// What the device must have for this plan.
-  DeviceNeeds device_needs() const;
+  /// What the device must have for this plan. `networks`: what its memory is to the transports; none: they shall not
+  /// use it.
+  DeviceNeeds device_needs(std::optional<MemoryKind> networks) const;
   /// The ranks whose slots this rank would read.
   std::vector<std::int32_t> device_sources() const;
   /// `peers`: by rank, where its slots are mapped here, or null. The queue must outlive the plan's last request.
-  Status connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers);
+  Status connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers,
+                        std::optional<MemoryKind> networks);
   /// `readers`: by rank, whether it has mapped the slots of this rank. All ranks have agreed on it.
   void let_read(const std::vector<bool>& readers);
   void disconnect_device();
-  /// Whether some message of this plan goes from device to device.
-  bool sends_between_devices() const;
+  /// Whether some message of this plan need not pass through the host: between devices, or to or from another node.
+  bool uses_device() const;
   /// Host memory that a slice in device memory needs for its messages to other nodes.
   std::size_t bounce_bytes() const;
 
@@ -200,13 +203,16 @@ private:
   std::size_t most_bytes(sched::Range range) const;
   void run_reducer(const BoundStep& step, std::uint32_t index, Slice& slice);
 
-  // plan_device.cc
+  // plan_device.cc, plan_device_steps.cc
   struct DeviceSide;
+  static std::size_t least_straight(const Port& port, std::optional<MemoryKind> networks);
+  static bool lands(const Port& port, std::size_t bytes, std::optional<MemoryKind> networks);
   bool attempt_beside_device(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool attempt_send_on_device(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool put_payload(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool post_bounced(const BoundStep& step, std::uint32_t index, Slice& slice);
+  bool start_straight(const Port& port, const Slice& slice, std::byte* payload, std::size_t bytes) const;
   DeviceQueue::Operand device_operand(std::uint32_t index, std::size_t number, const Slice& slice);
   std::byte* device_address(sched::Place place, const Slice& slice, std::int64_t element) const;
   bool attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slice& slice);
@@ -215,7 +221,7 @@ private:
   bool use_fetched(const BoundStep& step, std::uint32_t index, Slice& slice);
   bool has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const;
   bool all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const;
-  void begin_on_device(const Slice& slice);
+  void begin_beside_device(const Slice& slice);
   bool queue_step(std::uint32_t index, const Slice& slice);
   bool settle_device();
   void settle(Slice& slice, std::uint32_t index);

@@ -1,23 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps of a Plan beside a device: the same steps over the same channels, with payloads that may lie in device memory.
-//
-// A slice works on the host or on the device, by its request; its peers' slices likewise, and nobody knows of the
-// others before their payloads come. What a sender's slice and its readers can do decides where a payload lies:
-//
-//     sender's slice   in its slots on the device, published "aside"     in the channel's memory, as ever
-//     on the device    when all readers have mapped these slots          else, through bounce memory of the host
-//     on the host      never                                             always
-//
-//     reader's slice   payload aside                                     payload in the channel's memory
-//     on the device    the mapped slot is the operand                    the queue copies it to the device first
-//     on the host      the queue copies it to the host first             as ever
-//
-// On the device, steps only enter the queue: what depends on them follows at once, because the queue keeps the order.
-// What others see - a payload is published, an operand is let go - waits until the mark behind the work has passed.
-// That is the only thing that is asked of the device here, so nothing waits, and ranks that share a device leave it to
-// each other between their steps.
+// A Plan beside a device: what is agreed before the first request, and what is the same for slices on the device and on
+// the host. The steps themselves are in plan_device_steps.cc, and how it works in device_side.h.
 #include "base/rounding.h"
-#include "engine/plan.h"
+#include "engine/device_side.h"
 
 #include <algorithm>
 #include <new>
@@ -25,63 +10,37 @@
 namespace strata::engine {
 namespace {
 
-constexpr std::size_t none = SIZE_MAX;
-
 std::size_t whole_lines(std::size_t bytes) { return rounded_up(bytes, 64); }
 
 } // namespace
-
-struct Plan::DeviceSide {
-  /// How far the queue is with a step.
-  enum class Phase : std::uint8_t { fresh, queued, passed };
-  struct Incoming {
-    const std::byte* peer = nullptr; ///< the sender's slots as they are mapped here; null: its payloads come as ever
-    std::size_t bounce = none;       ///< of a message from another node: its place in a slice's bounce memory
-    std::size_t fetched = none;      ///< of a reduction's operand: its place in a slice's fetched memory
-  };
-  struct Outgoing {
-    bool aside = false;        ///< what goes through shared memory
-    std::size_t bounce = none; ///< for what cannot go aside: its place in a slice's bounce memory
-  };
-  struct Step {
-    Outgoing send;
-    std::vector<Incoming> sources;
-  };
-  struct Work {
-    std::uint32_t slot = 0, step = 0;
-  };
-
-  explicit DeviceSide(DeviceQueue& used) : queue(used) {}
-  Phase& phase(std::uint64_t slot, std::uint32_t step) { return phases[slot * steps.size() + step]; }
-  bool full() const { return first + DeviceQueue::marks == end; }
-
-  DeviceQueue& queue;
-  std::vector<Step> steps;
-  std::vector<Phase> phases; ///< by slot and step
-  std::array<Work, DeviceQueue::marks> under_way;
-  std::uint64_t first = 0, end = 0; ///< of the work under way; its mark is the number mod marks
-  std::size_t bounce_bytes = 0;     ///< of a slice
-  std::size_t fetched_bytes = 0;    ///< of a slice
-  Scratch fetched;                  ///< copies on the host of operands in peers' slots
-  std::vector<DeviceQueue::Operand> operands;
-};
 
 Plan::Plan() = default;
 Plan::~Plan() = default;
 
 // ---- set-up -------------------------------------------------------------------------------------------------------
 
-DeviceNeeds Plan::device_needs() const {
+/// Messages of at least so many bytes need not pass through the host; of a port that leads to another node.
+std::size_t Plan::least_straight(const Port& port, std::optional<MemoryKind> networks) {
+  return networks ? port.channel->least_straight(*networks) : SIZE_MAX;
+}
+
+DeviceNeeds Plan::device_needs(std::optional<MemoryKind> networks) const {
   DeviceNeeds needs;
   for (const auto& channel : channels_)
     if (channel) needs.slots = std::max(needs.slots, channel->aside_bytes());
   needs.region = scratch_region_bytes_;
-  needs.room = (1 + std::size_t{scratch_regions_}) * scratch_region_bytes_;
   for (const BoundStep& step : steps_) {
+    const std::size_t bytes = most_bytes(step.range);
+    for (const Source& source : step.sources)
+      if (lands(source.port, bytes, networks)) needs.landing += whole_lines(bytes);
+    for (const Port& port : step.ports)
+      needs.straight |= !port.shares_memory && bytes >= least_straight(port, networks);
     if (step.kind != sched::Kind::reduce) continue;
     needs.inputs = std::max(needs.inputs, step.sources.size());
-    needs.operands = std::max(needs.operands, (step.sources.size() + 1) * whole_lines(most_bytes(step.range)));
+    needs.operands = std::max(needs.operands, (step.sources.size() + 1) * whole_lines(bytes));
   }
+  needs.straight |= needs.landing > 0;
+  needs.room = (1 + std::size_t{scratch_regions_}) * scratch_region_bytes_ + needs.landing;
   return needs;
 }
 
@@ -95,8 +54,14 @@ std::vector<std::int32_t> Plan::device_sources() const {
   return ranks;
 }
 
-Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers) {
-  auto side = std::make_unique<DeviceSide>(queue);
+bool Plan::lands(const Port& port, std::size_t bytes, std::optional<MemoryKind> networks) {
+  return port.channel != nullptr && !port.shares_memory && bytes >= least_straight(port, networks);
+}
+
+Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers,
+                            std::optional<MemoryKind> networks) {
+  auto side = std::make_unique<DeviceSide>(queue, networks);
+  std::size_t landing = 0;
   side->steps.resize(steps_.size());
   side->phases.resize(steps_.size() * shape_.window);
   side->operands.resize(operands_.size());
@@ -108,6 +73,10 @@ Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byt
       if (!source.port.shares_memory) {
         incoming.bounce = side->bounce_bytes;
         side->bounce_bytes += bytes;
+        if (!lands(source.port, most_bytes(steps_[s].range), networks)) continue;
+        incoming.landing = landing;
+        side->landings.push_back({source.port, landing});
+        landing += bytes;
         continue;
       }
       incoming.peer = peers[static_cast<std::size_t>(source.port.peer)];
@@ -118,6 +87,8 @@ Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byt
   auto fetched = Scratch::allocate(shape_.scratch, side->fetched_bytes * shape_.window);
   if (!fetched) return fetched.error();
   side->fetched = std::move(*fetched);
+  for (const DeviceSide::Landing& message : side->landings)
+    message.port.channel->prepare_offers();
   device_ = std::move(side);
   return ok();
 }
@@ -129,9 +100,15 @@ void Plan::let_read(const std::vector<bool>& readers) {
     send.aside = !readers_[s].empty() && std::all_of(readers_[s].begin(), readers_[s].end(), [&](std::int32_t rank) {
       return readers[static_cast<std::size_t>(rank)];
     });
-    if (std::all_of(steps_[s].ports.begin(), steps_[s].ports.end(),
-                    [&](const Port& port) { return port.shares_memory && send.aside; }))
-      continue;
+    send.shared_by_host = !readers_[s].empty() && !send.aside;
+    bool leaves_the_node = false;
+    for (const Port& port : steps_[s].ports) {
+      if (port.shares_memory) continue;
+      send.least_straight =
+          std::max(leaves_the_node ? send.least_straight : 0, least_straight(port, device_->networks));
+      leaves_the_node = true;
+    }
+    if (!send.shared_by_host && !leaves_the_node) continue;
     send.bounce = device_->bounce_bytes;
     device_->bounce_bytes += whole_lines(most_bytes(steps_[s].range));
   }
@@ -139,19 +116,25 @@ void Plan::let_read(const std::vector<bool>& readers) {
 
 void Plan::disconnect_device() { device_.reset(); }
 
-bool Plan::sends_between_devices() const {
-  return device_ && std::any_of(device_->steps.begin(), device_->steps.end(),
-                                [](const DeviceSide::Step& step) { return step.send.aside; });
+bool Plan::uses_device() const {
+  return device_ && (!device_->landings.empty() ||
+                     std::any_of(device_->steps.begin(), device_->steps.end(), [](const DeviceSide::Step& step) {
+                       return step.send.aside || step.send.least_straight != SIZE_MAX;
+                     }));
 }
 
 std::size_t Plan::bounce_bytes() const { return device_->bounce_bytes; }
 
 // ---- what both kinds of slices need -------------------------------------------------------------------------------
 
-void Plan::begin_on_device(const Slice& slice) {
+void Plan::begin_beside_device(const Slice& slice) {
   const auto first =
       device_->phases.begin() + static_cast<std::ptrdiff_t>(slice.number % shape_.window * steps_.size());
   std::fill(first, first + static_cast<std::ptrdiff_t>(steps_.size()), DeviceSide::Phase::fresh);
+  if (!slice.request->on_device) return;
+  for (const DeviceSide::Landing& message : device_->landings)
+    if (void* const place = device_->queue.address_for_networks(slice.room.landing + message.place))
+      message.port.channel->offer(message.port.index, slice.number, place, *device_->networks);
 }
 
 bool Plan::has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const {
@@ -200,7 +183,7 @@ void Plan::settle(Slice& slice, std::uint32_t index) {
   const DeviceSide::Outgoing& send = device_->steps[index].send;
   for (const Port& port : step.ports)
     if (port.shares_memory && send.aside) port.channel->publish_aside(port.index, slice.number, bytes);
-  if (send.bounce != none) return; // the step goes on by itself
+  if (send.bounce != DeviceSide::none) return; // the step goes on by itself
   for (const Source& source : step.sources)
     if (source.port.channel != nullptr) source.port.channel->release(source.port.index, slice.number);
   --slice.open_steps;
@@ -211,158 +194,6 @@ bool Plan::attempt_beside_device(const BoundStep& step, std::uint32_t index, Sli
     return step.kind == sched::Kind::send ? attempt_send_on_device(step, index, slice)
                                           : attempt_on_device(step, index, slice);
   return step.kind == sched::Kind::send ? attempt_send(step, index, slice) : attempt_with_fetched(step, index, slice);
-}
-
-// ---- slices on the device -----------------------------------------------------------------------------------------
-
-std::byte* Plan::device_address(sched::Place place, const Slice& slice, std::int64_t element) const {
-  if (place.buffer != sched::Buffer::scratch) return address(place, slice, element);
-  const auto offset = static_cast<std::size_t>(element) * slice.request->reducer.element_bytes;
-  return slice.room.scratch + place.region * scratch_region_bytes_ + offset;
-}
-
-bool Plan::attempt_send_on_device(const BoundStep& step, std::uint32_t index, Slice& slice) {
-  const DeviceSide::Outgoing& send = device_->steps[index].send;
-  switch (device_->phase(slice.number % shape_.window, index)) {
-  case DeviceSide::Phase::fresh:
-    if (!put_payload(step, index, slice)) return false;
-    if (send.bounce != none) return false;
-    ++slice.open_steps; // until it is settled
-    slice.reached[index] = static_cast<std::uint32_t>(step.ports.size());
-    return true;
-  case DeviceSide::Phase::queued:
-    return false;
-  case DeviceSide::Phase::passed:
-    return post_bounced(step, index, slice);
-  }
-  return false;
-}
-
-bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice) {
-  if (device_->full()) return false;
-  const auto [begin, end] = slice.geometry->ranges[index];
-  const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
-  const std::byte* payload = device_address(step.place, slice, begin);
-  const DeviceSide::Outgoing& send = device_->steps[index].send;
-  for (const Port& port : step.ports) {
-    if (!port.shares_memory || !send.aside) continue;
-    const std::size_t room = port.channel->room_aside(port.index, slice.number);
-    if (room == transport::Channel::nowhere || !device_->queue.put_aside(room, payload, bytes)) return false;
-  }
-  if (send.bounce != none && !device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
-  return queue_step(index, slice);
-}
-
-/// A send as on the host, of what is in bounce memory by now.
-bool Plan::post_bounced(const BoundStep& step, std::uint32_t index, Slice& slice) {
-  const auto [begin, end] = slice.geometry->ranges[index];
-  const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
-  const DeviceSide::Outgoing& send = device_->steps[index].send;
-  const auto goes_aside = [&](const Port& port) { return port.shares_memory && send.aside; };
-  std::uint32_t& started = slice.reached[index];
-  for (; started < step.ports.size(); ++started) {
-    const Port& port = step.ports[started];
-    if (!goes_aside(port) && !start(port, slice, slice.room.bounce + send.bounce, bytes)) return false;
-  }
-  return std::all_of(step.ports.begin(), step.ports.end(), [&](const Port& port) {
-    return port.shares_memory || port.channel->sent(port.index, slice.number);
-  });
-}
-
-/// What has arrived of a source, or what is local.
-DeviceQueue::Operand Plan::device_operand(std::uint32_t index, std::size_t number, const Slice& slice) {
-  using Where = DeviceQueue::Operand::Where;
-  const Source& source = steps_[index].sources[number];
-  const auto [begin, end] = slice.geometry->ranges[index];
-  if (source.port.channel == nullptr) return {device_address(source.place, slice, begin), Where::slice};
-  const DeviceSide::Incoming& incoming = device_->steps[index].sources[number];
-  const void* payload = source.port.channel->arrived(source.port.index, slice.number);
-  if (payload == nullptr)
-    return {incoming.peer + source.port.channel->arrived_aside(source.port.index, slice.number), Where::slot};
-  if (incoming.bounce == none) return {payload, Where::host};
-  // Pinned, so that the copy to the device needs no stop-over.
-  const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
-  copy_(slice.room.bounce + incoming.bounce, payload, bytes, kernel::Store::cached);
-  return {slice.room.bounce + incoming.bounce, Where::host};
-}
-
-bool Plan::attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& slice) {
-  if (device_->full() || !all_arrived(step, index, slice)) return false;
-  const auto [begin, end] = slice.geometry->ranges[index];
-  const auto count = static_cast<std::size_t>(end - begin);
-  const Request& request = *slice.request;
-  std::byte* const to = device_address(step.place, slice, begin);
-  for (std::size_t i = 0; i < step.sources.size(); ++i)
-    device_->operands[i] = device_operand(index, i, slice);
-  if (step.kind != sched::Kind::reduce && device_->operands[0].at == to) return true;
-  const bool entered = step.kind == sched::Kind::reduce
-                           ? device_->queue.reduce(request.element, request.operation, to,
-                                                   {device_->operands.data(), step.sources.size()}, count)
-                           : device_->queue.copy(to, device_->operands[0].at, count * request.reducer.element_bytes);
-  if (!entered || !queue_step(index, slice)) return false;
-  ++slice.open_steps; // until it is settled
-  return true;
-}
-
-// ---- slices on the host -------------------------------------------------------------------------------------------
-
-bool Plan::attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slice& slice) {
-  switch (device_->phase(slice.number % shape_.window, index)) {
-  case DeviceSide::Phase::fresh:
-    break;
-  case DeviceSide::Phase::queued:
-    return false;
-  case DeviceSide::Phase::passed:
-    return use_fetched(step, index, slice);
-  }
-  if (!all_arrived(step, index, slice)) return false;
-  const bool on_host = std::all_of(step.sources.begin(), step.sources.end(), [&](const Source& source) {
-    return source.port.channel == nullptr || source.port.channel->arrived(source.port.index, slice.number) != nullptr;
-  });
-  if (on_host)
-    return step.kind == sched::Kind::reduce ? attempt_reduce(step, index, slice) : attempt_recv(step, index, slice);
-  if (!device_->full() && fetch(step, index, slice)) (void)queue_step(index, slice); // a failure is kept
-  return false;
-}
-
-/// Where an operand that is aside is copied to: a received one to where it belongs.
-std::byte* Plan::fetched_room(const BoundStep& step, std::uint32_t index, std::size_t source,
-                              const Slice& slice) const {
-  if (step.kind != sched::Kind::reduce) return address(step.place, slice, slice.geometry->ranges[index].first);
-  return device_->fetched.data() + slice.number % shape_.window * device_->fetched_bytes +
-         device_->steps[index].sources[source].fetched;
-}
-
-bool Plan::fetch(const BoundStep& step, std::uint32_t index, const Slice& slice) {
-  const auto [begin, end] = slice.geometry->ranges[index];
-  const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
-  for (std::size_t i = 0; i < step.sources.size(); ++i) {
-    const Port& port = step.sources[i].port;
-    if (port.channel == nullptr) continue;
-    const std::size_t offset = port.channel->arrived_aside(port.index, slice.number);
-    if (offset == transport::Channel::nowhere) continue;
-    const std::byte* const slots = device_->steps[index].sources[i].peer;
-    if (!device_->queue.copy(fetched_room(step, index, i, slice), slots + offset, bytes)) return false;
-  }
-  return true;
-}
-
-bool Plan::use_fetched(const BoundStep& step, std::uint32_t index, Slice& slice) {
-  if (step.kind != sched::Kind::reduce) {
-    step.sources[0].port.channel->release(step.sources[0].port.index, slice.number);
-    return true;
-  }
-  for (std::size_t i = 0; i < step.sources.size(); ++i) {
-    const Source& source = step.sources[i];
-    if (source.port.channel == nullptr)
-      operands_[i] = address(source.place, slice, slice.geometry->ranges[index].first);
-    else if (const void* payload = source.port.channel->arrived(source.port.index, slice.number))
-      operands_[i] = payload;
-    else
-      operands_[i] = fetched_room(step, index, i, slice);
-  }
-  run_reducer(step, index, slice);
-  return true;
 }
 
 } // namespace strata::engine

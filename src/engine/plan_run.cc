@@ -81,7 +81,7 @@ bool Plan::start_slice(Request& request) {
   for (std::size_t s = 0; s < steps_.size(); ++s)
     slice.waiting_for[s] = steps_[s].dependencies;
   std::fill(slice.reached.begin(), slice.reached.end(), 0U);
-  if (device_) begin_on_device(slice);
+  if (device_) begin_beside_device(slice);
   slice.active.assign(roots_.begin(), roots_.end());
   for (std::size_t level = 0; level < most_levels; ++level) {
     const auto [messages, elements] = geometry_found->sent_by_level[level];

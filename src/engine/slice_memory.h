@@ -21,6 +21,7 @@ public:
     std::byte* output = nullptr;
     // Of a slice whose steps run on the device:
     std::byte* scratch = nullptr; ///< regions as in DeviceNeeds
+    std::byte* landing = nullptr; ///< likewise, for messages
     std::byte* bounce = nullptr;  ///< host memory for messages, as much as Plan::bounce_bytes() says
   };
 

@@ -85,6 +85,15 @@ void Carrier::lost(const WireHeader& header, const char* why) {
   if (MessageChannel* channel = channel_of(header); channel != nullptr) channel->fail(why);
 }
 
+Offer Carrier::claim(const WireHeader& header) {
+  MessageChannel* channel = channel_of(header);
+  return channel == nullptr ? Offer{} : channel->claim(header);
+}
+
+void Carrier::fetched(const WireHeader& header) {
+  if (MessageChannel* channel = channel_of(header); channel != nullptr) channel->note_fetched();
+}
+
 void Carrier::note_answer(const WireHeader& header) {
   sequence_.fetch_add(1, std::memory_order_relaxed);
   if (MessageChannel* channel = channel_of(header); channel != nullptr) channel->note_written(sequence());

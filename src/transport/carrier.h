@@ -32,6 +32,7 @@ struct Post {
   PeerNumber peer = 0;
   const void* payload = nullptr;
   std::size_t bytes = 0;
+  MemoryKind kind = MemoryKind::host; ///< of the payload
   SendRecord* record = nullptr;
   bool under_way = false; ///< the carrier reads its payload
 };
@@ -71,6 +72,9 @@ public:
   void note_silent(PeerNumber peer) { silent_.insert(peer); }
   bool is_silent(PeerNumber peer) const { return silent_.count(peer) != 0 && !has_greeted(peer); }
 
+  /// Payloads of at least so many bytes may be in memory of this kind; SIZE_MAX: none.
+  virtual std::size_t least_straight(MemoryKind /*kind*/) const { return SIZE_MAX; }
+
   /// Posts a message, of which `sequence()` is the number afterwards.
   virtual Posted post(Post& message) = 0;
   /// Frees or reuses the memory of a payload.
@@ -107,6 +111,11 @@ protected:
   bool deliver(const WireHeader& header, const Payload& payload);
   /// A message of this header, which was expected, could not be received.
   void lost(const WireHeader& header, const char* why);
+  /// The place that its channel has offered for a message that comes, now the carrier's until it calls fetched(); null
+  /// bytes: none.
+  Offer claim(const WireHeader& header);
+  /// The carrier does not write to a place that it has claimed any more.
+  void fetched(const WireHeader& header);
   /// Counts something that is written on behalf of a received message's channel, such as the answer of a handshake.
   void note_answer(const WireHeader& header);
   /// A post that was under way is finished; `failure` is null or says why it did not get through.

@@ -21,7 +21,7 @@ MessageChannel::MessageChannel(Carrier& carrier, Identity identity, const Channe
     : carrier_(carrier), identity_(identity), plan_(shape.plan), window_(std::max<std::size_t>(shape.window, 1)),
       record_count_(shape.outgoing.size() * window_), records_(new SendRecord[record_count_]),
       post_count_(destinations.size() * window_), posts_(new Post[post_count_]), parties_(std::move(sources)),
-      arrivals_(shape.incoming, shape.window) {
+      arrivals_(shape.incoming, shape.window), incoming_(shape.incoming.size()) {
   std::size_t first = 0;
   for (std::size_t index = 0; index < shape.outgoing.size(); ++index) {
     const Outgoing& outgoing = shape.outgoing[index];
@@ -112,7 +112,8 @@ void MessageChannel::begin_call() {
   in_call_ = true;
 }
 
-bool MessageChannel::start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {
+bool MessageChannel::start_send_from(MemoryKind kind, std::size_t index, std::uint64_t slice, const void* payload,
+                                     std::size_t bytes) {
   SendRecord& record = record_of(index, slice);
   const std::uint32_t peers = messages_[index].peers;
   if (record.slice_plus_one != slice + 1) {
@@ -128,6 +129,7 @@ bool MessageChannel::start_send(std::size_t index, std::uint64_t slice, const vo
     post.header.slice = slice;
     post.payload = payload;
     post.bytes = bytes;
+    post.kind = kind;
     const Carrier::Posted posted = carrier_.post(post);
     if (posted == Carrier::Posted::no_room) return false;
     if (posted == Carrier::Posted::failed) {
@@ -142,6 +144,26 @@ bool MessageChannel::start_send(std::size_t index, std::uint64_t slice, const vo
     note_written(carrier_.sequence());
   }
   return true;
+}
+
+void MessageChannel::offer(std::size_t index, std::uint64_t slice, void* place, MemoryKind kind) {
+  const std::lock_guard guard(carrier_.lock);
+  if (!offers_.empty()) offer_of(index, slice) = {{place, kind}, slice + 1};
+}
+
+void MessageChannel::prepare_offers() {
+  const std::lock_guard guard(carrier_.lock);
+  offers_.resize(incoming_ * window_);
+}
+
+Offer MessageChannel::claim(const WireHeader& header) {
+  const std::size_t index = arrivals_.find(static_cast<std::int32_t>(header.sender), header.tag, header.begin);
+  if (index == ArrivalTable::none || offers_.empty()) return {};
+  Offered& offered = offer_of(index, header.slice);
+  if (offered.slice_plus_one != header.slice + 1) return {};
+  offered.slice_plus_one = 0;
+  fetches_.fetch_add(1, std::memory_order_relaxed);
+  return offered;
 }
 
 bool MessageChannel::sent(std::size_t index, std::uint64_t slice) {
@@ -192,6 +214,7 @@ bool MessageChannel::flushed() {
 }
 
 void MessageChannel::give_up_call() {
+  withdraw_offers();
   forget_unposted();
   const auto finish_within = [this](std::chrono::steady_clock::duration patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
@@ -208,6 +231,11 @@ void MessageChannel::give_up_call() {
   }
   if (in_call_) carrier_.give_up_call();
   in_call_ = false;
+}
+
+void MessageChannel::withdraw_offers() {
+  const std::lock_guard guard(carrier_.lock);
+  offers_.clear();
 }
 
 void MessageChannel::forget_unposted() {
@@ -228,6 +256,7 @@ void MessageChannel::drop_connections_of_unfinished() {
 }
 
 bool MessageChannel::quiescent() {
+  if (fetches_.load(std::memory_order_acquire) != 0) return false;
   return std::all_of(records_.get(), records_.get() + record_count_,
                      [](const SendRecord& record) { return record.unfinished.load(std::memory_order_acquire) == 0; });
 }

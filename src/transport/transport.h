@@ -12,6 +12,7 @@
 // Not thread-safe: one thread at a time per context. A transport that serves several contexts locks by itself.
 #pragma once
 
+#include "base/memory_kind.h"
 #include "base/result.h"
 #include "sched/schedule.h"
 
@@ -98,11 +99,27 @@ public:
   /// `payload` must stay unchanged until sent() is true.
   virtual bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) = 0;
 
+  /// Messages of at least so many bytes may be sent straight from memory of this kind, and received straight into it:
+  /// with start_send_from() and offer(). SIZE_MAX: none.
+  virtual std::size_t least_straight(MemoryKind /*kind*/) const { return SIZE_MAX; }
+  /// As start_send(), of a payload in memory of that kind, for which least_straight() allows it.
+  virtual bool start_send_from(MemoryKind /*kind*/, std::size_t index, std::uint64_t slice, const void* payload,
+                               std::size_t bytes) {
+    return start_send(index, slice, payload, bytes);
+  }
+  /// Takes memory for what offer() says. Without it, offers are not heard.
+  virtual void prepare_offers() {}
+  /// Where the payload of incoming message `index` of `slice` may be put, in memory of a kind that least_straight()
+  /// allows: with room for most_bytes. A payload that comes another way, or came before, is where arrived() says, as
+  /// ever. The place is the channel's until the message has been released or, when the call is given up, until
+  /// quiescent() is true.
+  virtual void offer(std::size_t /*index*/, std::uint64_t /*slice*/, void* /*place*/, MemoryKind /*kind*/) {}
+
   /// Whether the payload of a started send may be overwritten.
   virtual bool sent(std::size_t index, std::uint64_t slice) = 0;
 
-  /// Where incoming message `index` of `slice` can be read, or null while it has not come. The bytes stay until
-  /// release().
+  /// Where incoming message `index` of `slice` is, or null while it has not come: the place that was offered for it, or
+  /// memory of the host. The bytes stay until release().
   virtual const void* arrived(std::size_t index, std::uint64_t slice) = 0;
   virtual void release(std::size_t index, std::uint64_t slice) = 0;
 
@@ -135,7 +152,7 @@ public:
   virtual void give_up_call() {}
 
   /// This rank will not use the channel any more; it may be destroyed once quiescent() is true: then no peer reads its
-  /// memory any more. Sends nothing that needs an answer.
+  /// memory any more, and nothing is put into places that it has offered. Sends nothing that needs an answer.
   virtual void depart() {}
   virtual bool quiescent() { return true; }
 

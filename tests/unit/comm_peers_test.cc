@@ -205,42 +205,9 @@ TEST(PeerCalls, EndWhenTheDeviceIsLost) {
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------
 
-/// As if no rank waited for what it has put into its queue.
-struct ImpatientSharingDriver : SharingDriver {
-  using SharingDriver::SharingDriver;
-  struct Reached : device::Event {
-    explicit Reached(std::unique_ptr<Event> marked) : real(std::move(marked)) {}
-    Result<bool> reached() override { return true; }
-    std::unique_ptr<Event> real;
-  };
-  struct Marking : device::Stream {
-    explicit Marking(std::unique_ptr<Stream> made) : real(std::move(made)) {}
-    Status copy(void* to, const void* from, std::size_t bytes) override { return real->copy(to, from, bytes); }
-    Status reduce(Element element, Operation operation, void* to, std::span<const void* const> from,
-                  std::size_t count) override {
-      return real->reduce(element, operation, to, from, count);
-    }
-    Status record(device::Event& event) override { return real->record(*static_cast<Reached&>(event).real); }
-    Status wait_for(device::Event& event) override { return real->wait_for(*static_cast<Reached&>(event).real); }
-    Status set_word(std::uint32_t* word, std::uint32_t value) override { return real->set_word(word, value); }
-    Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
-      return real->wait_for_word(word, value);
-    }
-    Status synchronise() override { return real->synchronise(); }
-    std::unique_ptr<Stream> real;
-  };
-  Result<std::unique_ptr<device::Stream>> make_stream(std::int32_t device) override {
-    auto real = SharingDriver::make_stream(device);
-    return std::unique_ptr<device::Stream>(std::make_unique<Marking>(std::move(*real)));
-  }
-  Result<std::unique_ptr<device::Event>> make_event(std::int32_t device) override {
-    auto real = SharingDriver::make_event(device);
-    return std::unique_ptr<device::Event>(std::make_unique<Reached>(std::move(*real)));
-  }
-};
-
 TEST(PeerCalls, AreSeenToBeWrongWhenNobodyWaitsForTheQueue) {
-  const Seen seen = seen_by<ImpatientSharingDriver>(with_algorithm("direct"), 2, {on_device(50000, Place::same)});
+  const Seen seen =
+      seen_by<device::ImpatientSharingDriver>(with_algorithm("direct"), 2, {on_device(50000, Place::same)});
   EXPECT_NE(seen.faults, "");
   EXPECT_EQ(seen.rows.at("peer").calls, 2u);
 }

@@ -27,10 +27,13 @@ public:
       if (blind_ < all.size()) all[blind_] = false;
       return all;
     }();
+    office_.least_straight = least_straight_;
+    office_.some_come_by_the_host = some_come_by_the_host_;
+    const std::optional<MemoryKind> networks = make_driver_(accelerator_)->kind_for_networks();
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
-      devices_.push_back(std::make_unique<comm::Device>(std::make_unique<device::SharingDriver>(accelerator_),
-                                                        std::size_t{1} << 26, std::size_t{1} << 28));
-      auto slots = comm::PeerSlots::make(*devices_.back(), 0, plans_[rank]->device_needs(), setting.window);
+      devices_.push_back(
+          std::make_unique<comm::Device>(make_driver_(accelerator_), std::size_t{1} << 26, std::size_t{1} << 28));
+      auto slots = comm::PeerSlots::make(*devices_.back(), 0, plans_[rank]->device_needs(networks), setting.window);
       EXPECT_TRUE(slots) << slots.error().message;
       slots_.push_back(std::move(*slots));
     }
@@ -40,7 +43,7 @@ public:
         if (rank != blind_)
           mapped[static_cast<std::size_t>(peer)] =
               *slots_[rank]->map(slots_[static_cast<std::size_t>(peer)]->announcement());
-      EXPECT_TRUE(plans_[rank]->connect_device(*slots_[rank], mapped));
+      EXPECT_TRUE(plans_[rank]->connect_device(*slots_[rank], mapped, networks));
       plans_[rank]->let_read(readers);
     }
   }
@@ -80,6 +83,7 @@ public:
         EXPECT_TRUE(part.resident->prepare(*slots_[rank], setting_.window, plans_[rank]->bounce_bytes()));
         request.memory = part.resident.get();
         devices_[rank]->count_call(comm::DevicePath::peer);
+        devices_[rank]->count_call(comm::DevicePath::straight); // so that its bytes are told
       }
       plans_[rank]->submit(request);
     }
@@ -101,14 +105,25 @@ public:
     return wrong;
   }
 
-  std::uint64_t put_bytes() const {
+  /// Of all ranks, by one path.
+  std::uint64_t bytes_by(const char* path) const {
     std::uint64_t sum = 0;
     for (const auto& device : devices_)
-      if (const auto rows = device->tallies(); rows.contains("peer")) sum += rows.at("peer").bytes;
+      if (const auto rows = device->tallies(); rows.contains(path)) sum += rows.at(path).bytes;
     return sum;
   }
+  std::uint64_t put_bytes() const { return bytes_by("peer"); }
   /// A rank that has mapped nobody's slots; of the worlds that are made next.
   static inline std::size_t blind_ = SIZE_MAX;
+  /// Of messages to other nodes; of the worlds that are made next.
+  static inline std::size_t least_straight_ = SIZE_MAX;
+  static inline bool some_come_by_the_host_ = true;
+  using MakeDriver = std::unique_ptr<device::Driver> (*)(const std::shared_ptr<Accelerator>&);
+  template <typename Driver>
+  static std::unique_ptr<device::Driver> made(const std::shared_ptr<Accelerator>& accelerator) {
+    return std::make_unique<Driver>(accelerator);
+  }
+  static inline MakeDriver make_driver_ = made<device::SharingDriver>;
 
 private:
   std::shared_ptr<Accelerator> accelerator_ = std::make_shared<Accelerator>();
@@ -138,6 +153,21 @@ TEST(DevicePlan, RunsCompositionsOfTwoLevelsOverEveryCarriage) {
       expect_right(setting, seed);
       if (testing::Test::HasFatalFailure()) return;
     }
+}
+
+TEST(DevicePlan, SendsStraightToOtherNodesInEveryComposition) {
+  std::mt19937 random(std::random_device{}());
+  DeviceWorld::least_straight_ = 64;
+  for (const Machine& machine : {factors({2, 2}), nodes({1, 1, 1}), nodes({4, 1, 3})})
+    for (const hier::Composition& composition : some_compositions(2, 8, random)) {
+      const unsigned seed = std::random_device{}();
+      Setting setting{hierarchy(machine, by_node(machine)), composition,
+                      seed % 2 == 0 ? Carriage::both : Carriage::messages};
+      setting.window = 1 + seed % 4;
+      expect_right(setting, seed);
+      if (testing::Test::HasFatalFailure()) break;
+    }
+  DeviceWorld::least_straight_ = SIZE_MAX;
 }
 
 TEST(DevicePlan, RunsEveryAlgorithmOfOneLevelForTwoToSixRanks) {
@@ -178,6 +208,64 @@ TEST(DevicePlan, PutsWhatItSendsToOtherNodesIntoNoSlot) {
   EXPECT_EQ(world.put_bytes(), 4u * count * sizeof(float));
   EXPECT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, 2}, 0), "");
   EXPECT_EQ(world.put_bytes(), 4u * count * sizeof(float)) << "slices on the host put nothing there";
+}
+
+TEST(DevicePlan, CountsWhatGoesStraightToOtherNodesAndComesFromThere) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({2, 2}));
+  setting.composition = *hier::composition_from("direct+direct", setting.hierarchy);
+  setting.carriage = Carriage::both;
+  setting.slice_bytes = 65536;
+  constexpr std::int64_t count = 4000;
+  const auto bytes_from = [&](std::size_t least_straight, unsigned on_device) {
+    DeviceWorld::least_straight_ = least_straight;
+    DeviceWorld::some_come_by_the_host_ = false;
+    DeviceWorld world(setting, 1);
+    EXPECT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, 1}, on_device), "");
+    DeviceWorld::least_straight_ = SIZE_MAX;
+    DeviceWorld::some_come_by_the_host_ = true;
+    return world.bytes_by("GPUDirect");
+  };
+  // Each of the four ranks sends a quarter of the vector up and one down, and gets as much.
+  EXPECT_EQ(bytes_from(64, ~0U), 4u * count * sizeof(float));
+  EXPECT_EQ(bytes_from(count * sizeof(float) / 4, ~0U), 4u * count * sizeof(float)) << "from the least size on";
+  EXPECT_EQ(bytes_from(count * sizeof(float) / 4 + 1, ~0U), 0U) << "less than that passes through the host";
+  EXPECT_EQ(bytes_from(64, 1), count * sizeof(float)) << "of one rank's slices, those of the others are on the host";
+}
+
+// ---- mutations: what if strata forgot something? ------------------------------------------------------------------
+
+/// What a call between two nodes of a rank each comes to, with messages straight between their devices.
+std::string straight_between_two(DeviceWorld::MakeDriver make_driver) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({2}));
+  setting.composition = *hier::composition_from("direct", setting.hierarchy);
+  setting.carriage = Carriage::messages;
+  DeviceWorld::least_straight_ = 1;
+  DeviceWorld::make_driver_ = make_driver;
+  std::string wrong;
+  {
+    DeviceWorld world(setting, 1);
+    for (unsigned salt = 1; salt < 9; ++salt)
+      wrong += world.run({Element::int32, Operation::sum, 3000, vectors::Buffers::Place::same, salt}, ~0U);
+  }
+  DeviceWorld::least_straight_ = SIZE_MAX;
+  DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+  return wrong;
+}
+
+TEST(DevicePlan, IsSeenToBeWrongWhenWhatGoesStraightIsSentTooEarly) {
+  EXPECT_EQ(straight_between_two(DeviceWorld::made<device::SharingDriver>), "");
+  EXPECT_NE(straight_between_two(DeviceWorld::made<device::ImpatientSharingDriver>), "");
+}
+
+TEST(DevicePlanDeathTest, DiesWhenATransportOfTheHostTouchesDeviceMemory) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  struct Blunt : device::SharingDriver {
+    using SharingDriver::SharingDriver;
+    void* address_for_networks(void* memory) override { return memory; }
+  };
+  EXPECT_DEATH((void)straight_between_two(DeviceWorld::made<Blunt>), "");
 }
 
 } // namespace

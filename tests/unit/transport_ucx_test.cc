@@ -134,6 +134,77 @@ TEST_F(UcxTransportTest, CarriesMessagesOfEverySizeBothWaysInSeveralSlicesAtOnce
   }
 }
 
+TEST_F(UcxTransportTest, PutsALongMessageWhereItsChannelWantsIt) {
+  constexpr std::size_t bytes = 1048576;
+  constexpr std::uint64_t window = 2, slices = 4;
+  const auto from = channel(0, {0, window, {outgoing({1}, 0, bytes)}, {}});
+  const auto to = channel(1, {0, window, {}, {incoming(0, 0, bytes)}});
+  ASSERT_LE(from->least_straight(MemoryKind::host), bytes);
+  connect({from.get(), to.get()});
+  to->prepare_offers();
+  std::vector<std::vector<unsigned char>> places(slices, std::vector<unsigned char>(bytes));
+  for (std::uint64_t slice = 0; slice < slices; ++slice) {
+    const auto sent = pattern(bytes, slice);
+    const bool is_offered = slice != 2; // one that has no place comes as ever
+    if (is_offered) to->offer(0, slice, places[slice].data(), MemoryKind::host);
+    ASSERT_TRUE(from->start_send_from(MemoryKind::host, 0, slice, sent.data(), bytes));
+    ASSERT_TRUE(wait_for([&] {
+      from->progress();
+      to->progress();
+      return to->arrived(0, slice) != nullptr && from->sent(0, slice);
+    }));
+    EXPECT_EQ(to->arrived(0, slice) == places[slice].data(), is_offered) << "slice " << slice;
+    EXPECT_EQ(to->arrived_bytes(0, slice), bytes);
+    EXPECT_EQ(std::memcmp(to->arrived(0, slice), sent.data(), bytes), 0);
+    to->release(0, slice);
+    to->finished(slice);
+  }
+  // A short one comes with its header, wherever it is wanted.
+  const auto brief = pattern(100, 1);
+  to->offer(0, slices, places[0].data(), MemoryKind::host);
+  ASSERT_TRUE(from->start_send(0, slices, brief.data(), brief.size()));
+  ASSERT_TRUE(wait_for([&] {
+    from->progress();
+    to->progress();
+    return to->arrived(0, slices) != nullptr;
+  }));
+  EXPECT_NE(to->arrived(0, slices), places[0].data());
+  EXPECT_EQ(std::memcmp(to->arrived(0, slices), brief.data(), brief.size()), 0);
+}
+
+TEST_F(UcxTransportTest, IsQuiescentWhenNoPlaceThatItHasOfferedIsWrittenToAnyMore) {
+  constexpr std::size_t bytes = std::size_t{64} << 20; // takes a while
+  const auto from = channel(0, {0, 1, {outgoing({1}, 0, bytes)}, {}});
+  const auto to = channel(1, {0, 1, {}, {incoming(0, 0, bytes)}});
+  connect({from.get(), to.get()});
+  to->prepare_offers();
+  const auto sent = pattern(bytes, 1);
+  std::vector<unsigned char> place(bytes, 0xee);
+  to->begin_call();
+  to->offer(0, 0, place.data(), MemoryKind::host);
+  ASSERT_TRUE(from->start_send(0, 0, sent.data(), bytes));
+  ASSERT_TRUE(wait_for([&] {
+    from->progress();
+    to->progress();
+    return place[0] == sent[0] && place[1] == sent[1];
+  }));
+  EXPECT_FALSE(to->quiescent()) << "the rest is under way";
+  to->give_up_call(); // while the sender is elsewhere
+  EXPECT_FALSE(to->quiescent()) << "the sender has not sent it all, and UCX takes nothing back";
+  ASSERT_TRUE(wait_for([&] {
+    from->progress();
+    to->progress();
+    return to->quiescent();
+  }));
+  EXPECT_EQ(std::memcmp(place.data(), sent.data(), bytes), 0);
+}
+
+TEST_F(UcxTransportTest, TakesNoDeviceMemoryThatUcxDoesNotKnow) {
+  const auto from = channel(0, {0, 1, {outgoing({1}, 0, 64)}, {}});
+  const bool knows_cuda = transports_[0]->memory_kinds().find("cuda") != std::string::npos;
+  EXPECT_EQ(from->least_straight(MemoryKind::cuda) != SIZE_MAX, knows_cuda);
+}
+
 TEST_F(UcxTransportTest, SendsToASetOfPeers) {
   const auto from = channel(0, {0, 1, {outgoing({1, 2}, 0, 64)}, {}});
   const auto first = channel(1, {0, 1, {}, {incoming(0, 0, 64)}});

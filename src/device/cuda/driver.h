@@ -42,6 +42,8 @@ public:
   Status free_managed(void* memory) override;
   Result<void*> allocate_pinned(std::size_t bytes) override;
   Status free_pinned(void* memory) override;
+  MemoryKind kind_for_networks() const override { return MemoryKind::cuda; }
+  void* address_for_networks(void* memory) override { return memory; }
   Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) override;
   Result<std::unique_ptr<Stream>> adopt_stream(void* stream) override;
   Result<std::unique_ptr<Event>> make_event(std::int32_t device) override;

@@ -155,6 +155,11 @@ Result<void*> EmulatedDriver::allocate_pinned(std::size_t bytes) {
   return static_cast<void*>(*made);
 }
 
+void* EmulatedDriver::address_for_networks(void* memory) {
+  const auto reached = accelerator_->memory.reach(memory, 1);
+  return reached ? *reached : nullptr;
+}
+
 Result<std::unique_ptr<Stream>> EmulatedDriver::make_stream(std::int32_t device) {
   if (const Status there = check_device(device); !there) return there.error();
   if (accelerator_->faults.fail_streams) return Error{ErrorKind::resource, "the emulated device has no streams left"};

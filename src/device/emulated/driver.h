@@ -28,6 +28,9 @@ public:
   Status free_managed(void* memory) override { return free_of_kind(memory, Kind::managed); }
   Result<void*> allocate_pinned(std::size_t bytes) override;
   Status free_pinned(void* memory) override { return free_of_kind(memory, Kind::pinned); }
+  /// Network devices get the alias, which they take for the host's memory.
+  MemoryKind kind_for_networks() const override { return MemoryKind::host; }
+  void* address_for_networks(void* memory) override;
   Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) override;
   /// `stream` is a Stream* of this accelerator.
   Result<std::unique_ptr<Stream>> adopt_stream(void* stream) override;

@@ -25,6 +25,9 @@ namespace {
 // sending at once, so messages below this size are sent at once, which is more than strata's usual slices.
 constexpr std::size_t tcp_eager_limit = 256 * 1024;
 
+// Where UCX decides by itself, from what it knows of the device: over RDMA mostly at some KiB.
+constexpr std::size_t likely_rendezvous = 16 * 1024;
+
 /// What `print` writes into a stream; empty where there is no memory for it.
 template <typename Print>
 std::string printed(const Print& print) {
@@ -96,10 +99,13 @@ Result<UcxSettings> read_ucx_settings() {
     if (number.ends_with('B') || number.ends_with('b')) number.pop_back();
     const auto bytes = parse_bytes(number);
     settings.eager_limit = bytes ? static_cast<std::size_t>(*bytes) : 0;
+    if (bytes) settings.least_rendezvous = std::max<std::size_t>(1, settings.eager_limit);
   } else if (only_tcp(configuration)) {
     const std::string wanted = std::to_string(tcp_eager_limit);
     if (ucp_config_modify(settings.config, "RNDV_THRESH", wanted.c_str()) == UCS_OK)
-      settings.eager_limit = tcp_eager_limit;
+      settings.eager_limit = settings.least_rendezvous = tcp_eager_limit;
+  } else {
+    settings.least_rendezvous = likely_rendezvous;
   }
 #if UCP_API_VERSION >= UCP_VERSION(1, 12)
   // Shared memory is strata's own, and UCX would not start without room in /dev/shm. Its older releases know no '^'.

@@ -5,6 +5,7 @@
 #include "base/result.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <ucp/api/ucp.h>
 
 namespace strata::transport {
@@ -13,6 +14,8 @@ namespace strata::transport {
 struct UcxSettings {
   ucp_config_t* config = nullptr;
   std::size_t eager_limit = 0; ///< as Transport::eager_limit()
+  /// Bytes from which on UCX takes rendezvous for likely the better: what it says, or a guess; SIZE_MAX: never.
+  std::size_t least_rendezvous = SIZE_MAX;
 };
 
 /// Reads UCX's own configuration (its UCX_ variables and files count) and completes it where the user said nothing.

@@ -18,7 +18,15 @@ constexpr unsigned greeting_id = 1;
 constexpr std::size_t most_early_greetings = std::size_t{1} << 20;
 constexpr std::size_t most_idle_buffer_bytes = std::size_t{32} << 20;
 constexpr const char* out_of_memory = "out of memory";
+constexpr char where_it_belongs = 0; ///< its address is the handle of payloads that lie where their channel wanted them
 constexpr auto patience_at_the_end = std::chrono::milliseconds(500);
+
+/// What lies in the host's memory UCX finds out by itself: it may be a program's managed memory.
+void tell_memory(ucp_request_param_t& parameters, MemoryKind kind) {
+  if (kind == MemoryKind::host) return;
+  parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  parameters.memory_type = UCS_MEMORY_TYPE_CUDA;
+}
 
 Error ucx_error(const char* what, ucs_status_t status) {
   return {status == UCS_ERR_NO_MEMORY ? ErrorKind::resource : ErrorKind::unsupported,
@@ -41,6 +49,7 @@ Status UcxTransport::start() {
   const auto settings = read_ucx_settings();
   if (!settings) return settings.error();
   eager_limit_ = settings->eager_limit;
+  least_rendezvous_ = settings->least_rendezvous;
 
   ucp_params_t parameters{};
   parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
@@ -52,6 +61,10 @@ Status UcxTransport::start() {
   if (!has_network_device(context_))
     return Error{ErrorKind::unsupported,
                  "UCX has no network device here (UCX_NET_DEVICES and UCX_TLS may exclude those there are)"};
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  reaches_cuda_ =
+      ucp_context_query(context_, &attributes) == UCS_OK && (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
   return start_worker();
 }
 
@@ -78,6 +91,12 @@ Status UcxTransport::start_worker() {
   address_.assign(reinterpret_cast<const char*>(attributes.address), attributes.address_length);
   ucp_worker_release_address(worker_, attributes.address);
   return ok();
+}
+
+/// By rendezvous, for which UCX registers the memory or copies it by pieces of its own; what is shorter passes through
+/// the host.
+std::size_t UcxTransport::least_straight(MemoryKind kind) const {
+  return kind == MemoryKind::cuda && !reaches_cuda_ ? SIZE_MAX : least_rendezvous_;
 }
 
 std::string UcxTransport::memory_kinds() const {
@@ -255,6 +274,7 @@ Carrier::Posted UcxTransport::post(Post& message) {
   parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   parameters.cb.send = on_sent;
   parameters.user_data = &message;
+  tell_memory(parameters, message.kind);
   sequence_.fetch_add(1, std::memory_order_relaxed);
   void* request = ucp_am_send_nbx(peer.endpoint, message_id, &message.header, sizeof message.header, message.payload,
                                   message.bytes, &parameters);
@@ -296,7 +316,7 @@ ucs_status_t UcxTransport::take_message(const WireHeader& header, void* payload,
   }
   Fetch& fetch = *idle_fetches_.back();
   idle_fetches_.pop_back();
-  fetch = {this, header, payload, bytes, nullptr};
+  fetch = {this, header, payload, bytes, nullptr, {}};
   wanted_fetches_.push_back(&fetch);
   return UCS_INPROGRESS;
 }
@@ -309,16 +329,21 @@ void UcxTransport::start_fetches() {
 }
 
 void UcxTransport::start_fetch(Fetch& fetch) {
-  fetch.buffer = buffers_.take(fetch.bytes);
-  if (fetch.buffer == nullptr) {
-    ucp_am_data_release(worker_, fetch.descriptor);
-    return end_fetch(fetch, UCS_ERR_NO_MEMORY);
+  fetch.offer = claim(fetch.header);
+  if (fetch.offer.place == nullptr) {
+    fetch.buffer = buffers_.take(fetch.bytes);
+    if (fetch.buffer == nullptr) {
+      ucp_am_data_release(worker_, fetch.descriptor);
+      return end_fetch(fetch, UCS_ERR_NO_MEMORY);
+    }
+    fetch.offer.place = fetch.buffer->bytes;
   }
   ucp_request_param_t parameters{};
   parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   parameters.cb.recv_am = on_fetched;
   parameters.user_data = &fetch;
-  void* request = ucp_am_recv_data_nbx(worker_, fetch.descriptor, fetch.buffer->bytes, fetch.bytes, &parameters);
+  tell_memory(parameters, fetch.offer.kind);
+  void* request = ucp_am_recv_data_nbx(worker_, fetch.descriptor, fetch.offer.place, fetch.bytes, &parameters);
   if (!UCS_PTR_IS_PTR(request)) end_fetch(fetch, UCS_PTR_STATUS(request));
 }
 
@@ -329,12 +354,15 @@ void UcxTransport::on_fetched(void* request, ucs_status_t status, std::size_t, v
 }
 
 void UcxTransport::end_fetch(Fetch& fetch, ucs_status_t status) {
-  const Payload payload{fetch.buffer == nullptr ? nullptr : fetch.buffer->bytes, fetch.bytes, fetch.buffer};
+  const bool was_offered = fetch.offer.place != nullptr && fetch.buffer == nullptr;
+  void* const handle = was_offered ? const_cast<char*>(&where_it_belongs) : static_cast<void*>(fetch.buffer);
+  const Payload payload{fetch.offer.place, fetch.bytes, handle};
   note_answer(fetch.header); // UCX has told the sender that its payload was fetched
   if (status != UCS_OK) lost(fetch.header, ucs_status_string(status));
+  if (was_offered) fetched(fetch.header);
   bool taken = false;
   try {
-    taken = fetch.buffer != nullptr && status == UCS_OK && deliver(fetch.header, payload);
+    taken = handle != nullptr && status == UCS_OK && deliver(fetch.header, payload);
   } catch (const std::bad_alloc&) { // not through UCX
     lost(fetch.header, out_of_memory);
   }
@@ -344,6 +372,7 @@ void UcxTransport::end_fetch(Fetch& fetch, ucs_status_t status) {
 }
 
 void UcxTransport::let_go(const Payload& payload) {
+  if (payload.handle == &where_it_belongs) return;
   if (payload.handle != nullptr) return buffers_.put(static_cast<BufferPool::Buffer*>(payload.handle));
   ucp_am_data_release(worker_, const_cast<void*>(payload.bytes));
 }

@@ -2,8 +2,9 @@
 // Active messages between nodes over UCP, with a context and a worker of our own.
 //
 // A message is one active message whose header is the WireHeader. Up to UCX's rendezvous threshold the payload comes
-// with it and stays in UCX's memory until it is released; above, it is fetched into a pooled buffer. Endpoints are
-// made when a plan first needs the peer, with peer error handling, so that a dead peer becomes a failed channel.
+// with it and stays in UCX's memory until it is released; above, it is fetched: to where its channel wants it, which
+// may be device memory, or into a pooled buffer. Endpoints are made when a plan first needs the peer, with peer error
+// handling, so that a dead peer becomes a failed channel.
 //
 // A completed send may still lie in UCX's buffers, and leaves only when somebody progresses the worker. flush()
 // therefore asks whether the network devices have anything left to write, and counts how far that has come. It must not
@@ -49,7 +50,8 @@ private:
     WireHeader header;
     void* descriptor = nullptr;
     std::size_t bytes = 0;
-    BufferPool::Buffer* buffer = nullptr;
+    BufferPool::Buffer* buffer = nullptr; ///< null: it goes to a place that its channel has offered
+    Offer offer;
   };
 
   UcxTransport();
@@ -66,6 +68,7 @@ private:
   bool greeting_sent(PeerNumber peer) const override { return peers_[peer]->greeting_sent; }
   bool has_greeted(PeerNumber peer) const override { return peers_[peer]->has_greeted; }
   void abandon(PeerNumber peer) override;
+  std::size_t least_straight(MemoryKind kind) const override;
   Posted post(Post& message) override;
   void let_go(const Payload& payload) override;
   void advance() override;
@@ -91,7 +94,8 @@ private:
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   std::string address_;
-  std::size_t eager_limit_ = 0;
+  std::size_t eager_limit_ = 0, least_rendezvous_ = SIZE_MAX;
+  bool reaches_cuda_ = false; ///< UCX can send from the memory of GPUs and receive into it
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<std::string, PeerNumber> peer_numbers_;
   std::set<std::string> early_greetings_; ///< addresses that greeted before anything needed them
