@@ -10,7 +10,7 @@ joinable_sources += \
   src/base/host.cc src/base/host.h \
   src/base/log.cc src/base/log.h \
   src/base/median.h \
-  src/base/module.cc src/base/module.h \
+  src/base/memory_kind.h src/base/module.cc src/base/module.h \
   src/base/number_runs.cc src/base/number_runs.h \
   src/base/option_rows.cc src/base/option_rows.h \
   src/base/options.cc src/base/options.h \

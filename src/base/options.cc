@@ -42,6 +42,7 @@ constexpr std::array device_natives{
     Named<DeviceNative>{"pass", DeviceNative::pass}, Named<DeviceNative>{"refuse", DeviceNative::refuse}};
 
 constexpr std::array device_peers{Named<DevicePeer>{"auto", DevicePeer::automatic},
+                                  Named<DevicePeer>{"host", DevicePeer::host},
                                   Named<DevicePeer>{"off", DevicePeer::off}};
 
 constexpr std::array device_directs{Named<DeviceDirect>{"auto", DeviceDirect::automatic},
@@ -97,11 +98,11 @@ std::span<const OptionRow> option_table() {
           "DEVICE_NATIVE", "How the MPI library gets buffers in device memory; auto: as they are if it knows CUDA.",
           Scope::local),
       choice<&Options::device_peer, device_peers>(
-          "DEVICE_PEER", "auto: ranks of a machine reduce in device memory that they read from each other; off: never.",
+          "DEVICE_PEER",
+          "auto: ranks of a machine read each other's device memory; host: when hosts say so; off: never.",
           Scope::agreed),
       choice<&Options::device_direct, device_directs>(
-          "DEVICE_DIRECT",
-          "auto: messages to other nodes go straight from and to device memory, where UCX can; off: through the host.",
+          "DEVICE_DIRECT", "auto: messages between nodes go straight from and to device memory if UCX can; off: never.",
           Scope::local),
       bytes<&Options::device_memory, 1_MiB, 64_GiB>(
           "DEVICE_MEMORY", "Most bytes of device memory that a process takes for strata itself.", Scope::local),

@@ -288,6 +288,7 @@ private:
   void note_device(const Call& call, std::size_t bytes);
   std::unique_ptr<PeerSlots> make_slots(const engine::Plan& plan);
   std::optional<MemoryKind> device_networks() const;
+  std::vector<bool> waiters_among(const std::vector<std::string>& announced) const;
   Status share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots);
   std::vector<const std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
                                           const std::vector<std::string>& announced);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace strata::comm {
 
@@ -20,7 +21,7 @@ void Context::tell_trouble_with_peers(const std::string& why) {
 
 /// Which device this process works with shows in its buffers.
 void Context::note_device(const Call& call, std::size_t bytes) {
-  if (options_.device_peer == DevicePeer::automatic && device_->in_use() && device_->used() < 0)
+  if (options_.device_peer != DevicePeer::off && device_->in_use() && device_->used() < 0)
     (void)uses_device(call, bytes);
 }
 
@@ -37,6 +38,9 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   if ((needs.slots == 0 && !needs.straight) || needs.inputs > device::Stream::most_inputs || device_->used() < 0)
     return nullptr;
   auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window);
+  if (!slots && needs.straight && slots.error().kind == ErrorKind::resource) // it takes less without landings
+    if (const engine::DeviceNeeds less = plan.device_needs(std::nullopt); less.slots != 0)
+      slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window);
   if (slots) return std::move(*slots);
   tell_trouble_with_peers(slots.error().message);
   return nullptr;
@@ -57,6 +61,25 @@ std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerS
   return mapped;
 }
 
+/// By rank: whether its device's queue may wait for this rank's. Where ranks share a device, what waits there would
+/// keep others from it; then the hosts say when a payload is there.
+std::vector<bool> Context::waiters_among(const std::vector<std::string>& announced) const {
+  std::vector<bool> alone(announced.size());
+  if (options_.device_peer == DevicePeer::host) return alone;
+  std::vector<PeerSlots::Announced> of_node(announced.size());
+  std::map<std::string_view, int> uses;
+  for (std::size_t rank = 0; rank < announced.size(); ++rank) {
+    if (facts_[rank].memory_group != facts_[static_cast<std::size_t>(rank_)].memory_group) continue;
+    of_node[rank] = PeerSlots::parsed(announced[rank]);
+    ++uses[of_node[rank].address];
+  }
+  const auto is_alone = [&](std::size_t rank) { return of_node[rank].waits && uses.at(of_node[rank].address) == 1; };
+  if (!is_alone(static_cast<std::size_t>(rank_))) return alone;
+  for (std::size_t rank = 0; rank < announced.size(); ++rank)
+    alone[rank] = is_alone(rank);
+  return alone;
+}
+
 /// Collective. Slots that neither a peer nor a network has a use for are given up.
 Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots) {
   auto announced = gather_text(*bootstrap_, slots ? slots->announcement() : std::string());
@@ -65,7 +88,8 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
   std::vector<const std::byte*> mapped(count);
   if (slots) {
     mapped = map_slots(plan, *slots, *announced);
-    if (const Status connected = plan.connect_device(*slots, mapped, device_networks()); !connected) {
+    const auto networks = slots->go_straight() ? device_networks() : std::nullopt;
+    if (const Status connected = plan.connect_device(*slots, mapped, networks); !connected) {
       tell_trouble_with_peers(connected.error().message);
       mapped.assign(count, nullptr);
       slots->leave();
@@ -83,7 +107,7 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
     readers[rank] = (table[rank * row_bytes + self / 8] >> (self % 8) & 1) != 0;
   const bool reads = std::any_of(mapped.begin(), mapped.end(), [](const std::byte* peer) { return peer != nullptr; });
   const bool is_read = std::find(readers.begin(), readers.end(), true) != readers.end();
-  if (slots) plan.let_read(readers);
+  if (slots) plan.let_read(readers, waiters_among(*announced));
   if (slots && (reads || is_read || plan.uses_device())) return ok();
   plan.disconnect_device();
   slots.reset();

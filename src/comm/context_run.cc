@@ -145,7 +145,7 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
   waiting_plan_ = nullptr;
   if (watch_.hopeless()) {
     // Copies from peers' slots may be under way to buffers that the caller gets back now.
-    if (way.slots != nullptr) (void)way.slots->stream().synchronise(); // its failure changes nothing any more
+    if (way.slots != nullptr) way.slots->give_up();
     plan.abandon();
   }
   return !watch_.hopeless();

@@ -3,13 +3,15 @@
 
 #include "base/rounding.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace strata::comm {
 namespace {
 
-/// What an announcement begins with: the device's place in the machine, which processes number as they like.
+// An announcement begins with the device's place in the machine, which processes number as they like.
 constexpr char end_of_address = '\n';
+constexpr std::string_view and_waits = " waits";
 
 constexpr std::size_t alignment = 256; // of the parts
 
@@ -45,10 +47,13 @@ Status PeerSlots::prepare(std::uint32_t window) {
   begin_ = static_cast<std::byte*>(*memory);
   const auto exported = driver.export_memory(begin_);
   if (!exported) return exported.error();
-  announcement_ = facts->pci_address + end_of_address + *exported;
   auto stream = driver.make_stream(number_);
   if (!stream) return stream.error();
   stream_ = std::move(*stream);
+  const Status waits = prepare_flags();
+  if (!waits && waits.error().kind != ErrorKind::unsupported) return waits;
+  if (!waits) other_stream_.reset();
+  announcement_ = fmt::format("{}{}{}{}", facts->pci_address, waits ? and_waits : "", end_of_address, *exported);
   while (marks_.size() < engine::DeviceQueue::marks) {
     auto event = driver.make_event(number_);
     if (!event) return event.error();
@@ -56,6 +61,38 @@ Status PeerSlots::prepare(std::uint32_t window) {
   }
   reached_.resize(needs_.inputs);
   return ok();
+}
+
+/// Flags are 0 before anybody can wait for one. Unsupported, where a stream cannot wait for memory of the device.
+Status PeerSlots::prepare_flags() {
+  auto other = device_.driver().make_stream(number_);
+  if (!other) return other.error();
+  other_stream_ = std::move(*other);
+  awaited_.resize(engine::DeviceQueue::marks * std::max<std::size_t>(needs_.inputs, 1));
+  const std::vector<std::byte> zeros(needs_.slots);
+  if (const Status cleared = stream_->copy(begin_, zeros.data(), zeros.size()); !cleared) return cleared;
+  auto* const word = reinterpret_cast<std::uint32_t*>(begin_);
+  Status works = stream_->set_word(word, 1);
+  if (works) works = stream_->wait_for_word(word, 1);
+  if (const Status done = stream_->synchronise(); !done) return done;
+  return works;
+}
+
+PeerSlots::Announced PeerSlots::parsed(std::string_view announced) {
+  const std::size_t end = announced.find(end_of_address);
+  if (end == std::string_view::npos) return {};
+  Announced found{announced.substr(0, end), announced.substr(0, end).ends_with(and_waits), announced.substr(end + 1)};
+  if (found.waits) found.address.remove_suffix(and_waits.size());
+  return found;
+}
+
+void PeerSlots::give_up() {
+  // Flags of this rank's alone: what other readers wait for is theirs.
+  for (const Awaited& awaited : awaited_)
+    if (awaited.flag != nullptr) (void)other_stream_->set_word(awaited.flag, awaited.value); // as well as can be
+  if (other_stream_) (void)other_stream_->synchronise();
+  (void)stream_->synchronise(); // nobody needs what it does
+  awaited_.assign(awaited_.size(), {});
 }
 
 PeerSlots::~PeerSlots() {
@@ -73,14 +110,14 @@ void PeerSlots::leave() {
 
 Result<const std::byte*> PeerSlots::map(const std::string& announced) {
   device::Driver& driver = device_.driver();
-  const std::size_t end = announced.find(end_of_address);
-  if (end == std::string::npos) return argument_error("a peer's device memory has no address");
+  const Announced peer = parsed(announced);
+  if (peer.address.empty()) return argument_error("a peer's device memory has no address");
   for (std::int32_t other = 0; other < driver.devices(); ++other) {
     const auto facts = driver.facts(other);
-    if (!facts || announced.compare(0, end, facts->pci_address) != 0) continue;
+    if (!facts || peer.address != facts->pci_address) continue;
     if (const Status enabled = driver.enable_peer_access(number_, other); !enabled) return enabled.error();
   }
-  const auto opened = driver.open_exported(announced.substr(end + 1), number_);
+  const auto opened = driver.open_exported(std::string(peer.memory), number_);
   if (!opened) return opened.error();
   mapped_.push_back(*opened);
   return static_cast<const std::byte*>(*opened);
@@ -98,6 +135,16 @@ const Status& PeerSlots::reduces(type::Element element, type::Operation operatio
 bool PeerSlots::put_aside(std::size_t offset, const void* from, std::size_t bytes) {
   device_.count_bytes(DevicePath::peer, bytes);
   return failure_.keep(stream_->copy(begin_ + offset, from, bytes));
+}
+
+bool PeerSlots::set_flag(std::size_t offset, std::uint32_t value) {
+  return failure_.keep(stream_->set_word(reinterpret_cast<std::uint32_t*>(begin_ + offset), value));
+}
+
+bool PeerSlots::wait_for_flag(const std::byte* flag, std::uint32_t value) {
+  auto* const word = reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(flag));
+  awaited_[next_awaited_++ % awaited_.size()] = {word, value};
+  return failure_.keep(stream_->wait_for_word(word, value));
 }
 
 bool PeerSlots::copy(void* to, const void* from, std::size_t bytes) {

@@ -14,6 +14,7 @@
 #include "engine/device_queue.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,17 @@ public:
   /// Peers may still have it mapped: it stays until the process ends.
   void keep_memory() { kept_ = true; }
 
+  /// Where an announced device is in its machine, and whether its queue waits for flags.
+  struct Announced {
+    std::string_view address;
+    bool waits = false;
+    std::string_view memory;
+  };
+  static Announced parsed(std::string_view announced);
+  /// When a peer is gone whose flags the queue may wait for for ever: what it has been given runs to its end, on
+  /// whatever is there.
+  void give_up();
+
   /// Whether the device can do this in the plan's steps, or why not. Asks the device once.
   const Status& reduces(type::Element element, type::Operation operation);
   device::Stream& stream() { return *stream_; }
@@ -42,10 +54,14 @@ public:
   std::byte* vector_of(std::uint32_t slot) const { return begin_ + rooms_ + slot * needs_.room; }
   std::byte* scratch_of(std::uint32_t slot) const { return vector_of(slot) + needs_.region; }
   std::byte* landing_of(std::uint32_t slot) const { return vector_of(slot) + needs_.room - needs_.landing; }
+  /// Whether there is room for what goes straight to and from other nodes.
+  bool go_straight() const { return needs_.straight; }
   /// Whether messages have gone straight to or from another node since this was asked last.
   bool went_straight() { return std::exchange(went_straight_, false); }
 
   bool put_aside(std::size_t offset, const void* from, std::size_t bytes) override;
+  bool set_flag(std::size_t offset, std::uint32_t value) override;
+  bool wait_for_flag(const std::byte* flag, std::uint32_t value) override;
   bool copy(void* to, const void* from, std::size_t bytes) override;
   bool reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
               std::size_t count) override;
@@ -59,6 +75,7 @@ private:
   PeerSlots(Device& device, std::int32_t number, const engine::DeviceNeeds& needs)
       : device_(device), number_(number), needs_(needs) {}
   Status prepare(std::uint32_t window);
+  Status prepare_flags();
   bool owns(const void* memory) const {
     const auto* at = static_cast<const std::byte*>(memory);
     return begin_ <= at && at < begin_ + bytes_;
@@ -74,6 +91,13 @@ private:
   bool kept_ = false, went_straight_ = false;
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::unique_ptr<device::Event>> marks_;
+  struct Awaited {
+    std::uint32_t* flag = nullptr;
+    std::uint32_t value = 0;
+  };
+  std::unique_ptr<device::Stream> other_stream_; ///< null: this device cannot wait for flags
+  std::vector<Awaited> awaited_;                 ///< as many as may be under way; the oldest are overwritten
+  std::size_t next_awaited_ = 0;
   std::vector<const void*> reached_;                                          ///< operands where a kernel can read them
   std::optional<Status> reduces_[type::element_kinds][type::operation_kinds]; ///< none: not asked yet
   FirstFailure failure_;

@@ -93,7 +93,12 @@ Status StreamCalls::await(const Entry& entry) {
 Status StreamCalls::run(const Entry& entry) {
   try {
     const Status there = await(entry);
-    return there ? run_(entry.call) : there;
+    if (!there) return there;
+    if (!has_entered_ && device_.used() >= 0) {
+      device_.driver().enter_thread(device_.used());
+      has_entered_ = true;
+    }
+    return run_(entry.call);
   } catch (const std::bad_alloc&) {
     return Error{ErrorKind::resource, "out of memory"};
   }

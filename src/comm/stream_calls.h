@@ -56,6 +56,7 @@ private:
   std::list<Entry> entries_; ///< the first of them runs, or is waited for
   std::optional<Error> failure_;
   bool ends_ = false;
+  bool has_entered_ = false; ///< the thread works with the device
   std::thread thread_;
 };
 

@@ -90,7 +90,8 @@ public:
   /// What is enqueued from now on runs after the event's present place, which may be in another stream of this process.
   virtual Status wait_for(Event& event) = 0;
   /// Enqueues that `*word` becomes `value` once all that was enqueued before has run, for a host that looks at it.
-  /// Words are in memory that allocate_pinned() gave. Errors: unsupported, where streams of this device cannot do that.
+  /// Words are in memory that allocate_pinned() or allocate() gave, here or to a peer that it was opened from. Errors:
+  /// unsupported, where streams of this device cannot do that.
   virtual Status set_word(std::uint32_t* word, std::uint32_t value) = 0;
   /// What is enqueued from now on runs after somebody has set `*word` to `value` or to one of the 2^31 - 1 behind it.
   /// Errors as set_word().
@@ -153,6 +154,9 @@ public:
   virtual void release_frees() = 0;
   /// What this thread asks for is never part of what other threads capture into graphs, and does not break it.
   virtual void leave_captures_alone() = 0;
+  /// This thread is strata's own and works with the device from now on, in the way that libraries below the transports
+  /// expect of a program's thread (CUDA: a current context).
+  virtual void enter_thread(std::int32_t device) = 0;
   /// Waits for all streams of the device, the program's too.
   virtual Status synchronise(std::int32_t device) = 0;
 

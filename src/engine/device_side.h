@@ -19,6 +19,11 @@
 // What others see - a payload is published, an operand is let go - waits until the mark behind the work has passed.
 // That is the only thing that is asked of the device here, so nothing waits, and ranks that share a device leave it to
 // each other between their steps.
+//
+// Between ranks that have a device each, payloads aside are promised as soon as they are in the queue: the readers'
+// queues wait for flags that the sender's sets, and no host is between two devices. The queues cannot wait for each
+// other in a circle: nobody waits for a flag before the work that sets it is in a queue, whole, and only for what was
+// there before.
 #pragma once
 
 #include "engine/plan.h"
@@ -37,6 +42,7 @@ struct Plan::DeviceSide {
   };
   struct Outgoing {
     bool aside = false;                    ///< what goes through shared memory
+    bool promised = false;                 ///< likewise, before it is there
     bool shared_by_host = false;           ///< what goes through shared memory cannot go aside
     std::size_t bounce = none;             ///< for what can go neither aside nor straight: its place in bounce memory
     std::size_t least_straight = SIZE_MAX; ///< bytes, as for Channel::least_straight()

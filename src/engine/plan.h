@@ -84,8 +84,9 @@ public:
   /// `peers`: by rank, where its slots are mapped here, or null. The queue must outlive the plan's last request.
   Status connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers,
                         std::optional<MemoryKind> networks);
-  /// `readers`: by rank, whether it has mapped the slots of this rank. All ranks have agreed on it.
-  void let_read(const std::vector<bool>& readers);
+  /// `readers`: by rank, whether it has mapped the slots of this rank. All ranks have agreed on it. `waiters`: whether
+  /// its queue may wait for flags of this rank's.
+  void let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters);
   void disconnect_device();
   /// Whether some message of this plan need not pass through the host: between devices, or to or from another node.
   bool uses_device() const;
@@ -223,6 +224,8 @@ private:
   bool all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const;
   void begin_beside_device(const Slice& slice);
   bool queue_step(std::uint32_t index, const Slice& slice);
+  bool set_flags(const Port& port, std::uint32_t index, const Slice& slice) const;
+  bool await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const;
   bool settle_device();
   void settle(Slice& slice, std::uint32_t index);
 

@@ -93,13 +93,17 @@ Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byt
   return ok();
 }
 
-void Plan::let_read(const std::vector<bool>& readers) {
+void Plan::let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters) {
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     if (steps_[s].kind != sched::Kind::send) continue;
     DeviceSide::Outgoing& send = device_->steps[s].send;
-    send.aside = !readers_[s].empty() && std::all_of(readers_[s].begin(), readers_[s].end(), [&](std::int32_t rank) {
-      return readers[static_cast<std::size_t>(rank)];
-    });
+    const auto all_of_them = [&](const std::vector<bool>& can) {
+      return !readers_[s].empty() && std::all_of(readers_[s].begin(), readers_[s].end(), [&](std::int32_t rank) {
+        return can[static_cast<std::size_t>(rank)];
+      });
+    };
+    send.aside = all_of_them(readers);
+    send.promised = send.aside && all_of_them(waiters);
     send.shared_by_host = !readers_[s].empty() && !send.aside;
     bool leaves_the_node = false;
     for (const Port& port : steps_[s].ports) {
@@ -108,6 +112,7 @@ void Plan::let_read(const std::vector<bool>& readers) {
           std::max(leaves_the_node ? send.least_straight : 0, least_straight(port, device_->networks));
       leaves_the_node = true;
     }
+    if (most_bytes(steps_[s].range) < send.least_straight) send.least_straight = SIZE_MAX;
     if (!send.shared_by_host && !leaves_the_node) continue;
     send.bounce = device_->bounce_bytes;
     device_->bounce_bytes += whole_lines(most_bytes(steps_[s].range));
@@ -134,7 +139,7 @@ void Plan::begin_beside_device(const Slice& slice) {
   if (!slice.request->on_device) return;
   for (const DeviceSide::Landing& message : device_->landings)
     if (void* const place = device_->queue.address_for_networks(slice.room.landing + message.place))
-      message.port.channel->offer(message.port.index, slice.number, place, *device_->networks);
+      message.port.channel->offer(message.port.index, slice.number, place);
 }
 
 bool Plan::has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const {
@@ -182,7 +187,8 @@ void Plan::settle(Slice& slice, std::uint32_t index) {
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
   const DeviceSide::Outgoing& send = device_->steps[index].send;
   for (const Port& port : step.ports)
-    if (port.shares_memory && send.aside) port.channel->publish_aside(port.index, slice.number, bytes);
+    if (port.shares_memory && send.aside && !send.promised)
+      port.channel->publish_aside(port.index, slice.number, bytes);
   if (send.bounce != DeviceSide::none) return; // the step goes on by itself
   for (const Source& source : step.sources)
     if (source.port.channel != nullptr) source.port.channel->release(source.port.index, slice.number);

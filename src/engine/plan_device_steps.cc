@@ -41,9 +41,31 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
     if (!port.shares_memory || !send.aside) continue;
     const std::size_t room = port.channel->room_aside(port.index, slice.number);
     if (room == transport::Channel::nowhere || !device_->queue.put_aside(room, payload, bytes)) return false;
+    if (send.promised && !set_flags(port, index, slice)) return false;
   }
   if (send.bounces(bytes) && !device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
-  return queue_step(index, slice);
+  if (!queue_step(index, slice)) return false;
+  if (!send.promised) return true;
+  for (const Port& port : step.ports)
+    if (port.shares_memory) port.channel->promise_aside(port.index, slice.number, bytes);
+  return true;
+}
+
+bool Plan::set_flags(const Port& port, std::uint32_t index, const Slice& slice) const {
+  const std::uint32_t value = transport::Channel::flag_value(slice.number);
+  return std::all_of(readers_[index].begin(), readers_[index].end(), [&](std::int32_t reader) {
+    return device_->queue.set_flag(port.channel->flag_aside(port.index, slice.number, reader), value);
+  });
+}
+
+/// Before the queue reads what has arrived of a source.
+bool Plan::await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const {
+  const Port& port = steps_[index].sources[source].port;
+  if (port.channel == nullptr) return true;
+  const std::size_t flag = port.channel->promised_aside(port.index, slice.number);
+  return flag == transport::Channel::nowhere ||
+         device_->queue.wait_for_flag(device_->steps[index].sources[source].peer + flag,
+                                      transport::Channel::flag_value(slice.number));
 }
 
 /// A send as on the host, of what is in bounce memory by now, or stays on the device.
@@ -67,8 +89,7 @@ bool Plan::post_bounced(const BoundStep& step, std::uint32_t index, Slice& slice
 
 bool Plan::start_straight(const Port& port, const Slice& slice, std::byte* payload, std::size_t bytes) const {
   void* const seen = device_->queue.address_for_networks(payload);
-  if (seen == nullptr || !port.channel->start_send_from(*device_->networks, port.index, slice.number, seen, bytes))
-    return false;
+  if (seen == nullptr || !port.channel->start_straight(port.index, slice.number, seen, bytes)) return false;
   device_->queue.count_straight(bytes);
   return true;
 }
@@ -103,8 +124,10 @@ bool Plan::attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& 
   const auto count = static_cast<std::size_t>(end - begin);
   const Request& request = *slice.request;
   std::byte* const to = device_address(step.place, slice, begin);
-  for (std::size_t i = 0; i < step.sources.size(); ++i)
+  for (std::size_t i = 0; i < step.sources.size(); ++i) {
+    if (!await_promise(index, i, slice)) return false;
     device_->operands[i] = device_operand(index, i, slice);
+  }
   if (step.kind != sched::Kind::reduce && device_->operands[0].at == to) return true;
   const bool entered = step.kind == sched::Kind::reduce
                            ? device_->queue.reduce(request.element, request.operation, to,
@@ -153,7 +176,9 @@ bool Plan::fetch(const BoundStep& step, std::uint32_t index, const Slice& slice)
     const std::size_t offset = port.channel->arrived_aside(port.index, slice.number);
     if (offset == transport::Channel::nowhere) continue;
     const std::byte* const slots = device_->steps[index].sources[i].peer;
-    if (!device_->queue.copy(fetched_room(step, index, i, slice), slots + offset, bytes)) return false;
+    if (!await_promise(index, i, slice) ||
+        !device_->queue.copy(fetched_room(step, index, i, slice), slots + offset, bytes))
+      return false;
   }
   return true;
 }

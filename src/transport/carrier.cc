@@ -85,9 +85,9 @@ void Carrier::lost(const WireHeader& header, const char* why) {
   if (MessageChannel* channel = channel_of(header); channel != nullptr) channel->fail(why);
 }
 
-Offer Carrier::claim(const WireHeader& header) {
+void* Carrier::claim(const WireHeader& header) {
   MessageChannel* channel = channel_of(header);
-  return channel == nullptr ? Offer{} : channel->claim(header);
+  return channel == nullptr ? nullptr : channel->claim(header);
 }
 
 void Carrier::fetched(const WireHeader& header) {

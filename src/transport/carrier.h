@@ -32,7 +32,7 @@ struct Post {
   PeerNumber peer = 0;
   const void* payload = nullptr;
   std::size_t bytes = 0;
-  MemoryKind kind = MemoryKind::host; ///< of the payload
+  bool straight = false; ///< the payload is in memory that least_straight() was asked about
   SendRecord* record = nullptr;
   bool under_way = false; ///< the carrier reads its payload
 };
@@ -111,9 +111,9 @@ protected:
   bool deliver(const WireHeader& header, const Payload& payload);
   /// A message of this header, which was expected, could not be received.
   void lost(const WireHeader& header, const char* why);
-  /// The place that its channel has offered for a message that comes, now the carrier's until it calls fetched(); null
-  /// bytes: none.
-  Offer claim(const WireHeader& header);
+  /// The place that its channel has offered for a message that comes, now the carrier's until it calls fetched(); null:
+  /// none.
+  void* claim(const WireHeader& header);
   /// The carrier does not write to a place that it has claimed any more.
   void fetched(const WireHeader& header);
   /// Counts something that is written on behalf of a received message's channel, such as the answer of a handshake.

@@ -48,12 +48,6 @@ struct Payload {
   void* handle = nullptr; ///< the transport's own
 };
 
-/// Where a payload may be put.
-struct Offer {
-  void* place = nullptr;
-  MemoryKind kind = MemoryKind::host;
-};
-
 /// The incoming messages of one channel. One thread may look() while another, which holds the transport's lock, calls
 /// put(); everything else needs that lock.
 class ArrivalTable {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <thread>
+#include <utility>
 
 namespace strata::transport {
 namespace {
@@ -112,8 +113,8 @@ void MessageChannel::begin_call() {
   in_call_ = true;
 }
 
-bool MessageChannel::start_send_from(MemoryKind kind, std::size_t index, std::uint64_t slice, const void* payload,
-                                     std::size_t bytes) {
+bool MessageChannel::post(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes,
+                          bool straight) {
   SendRecord& record = record_of(index, slice);
   const std::uint32_t peers = messages_[index].peers;
   if (record.slice_plus_one != slice + 1) {
@@ -129,7 +130,7 @@ bool MessageChannel::start_send_from(MemoryKind kind, std::size_t index, std::ui
     post.header.slice = slice;
     post.payload = payload;
     post.bytes = bytes;
-    post.kind = kind;
+    post.straight = straight;
     const Carrier::Posted posted = carrier_.post(post);
     if (posted == Carrier::Posted::no_room) return false;
     if (posted == Carrier::Posted::failed) {
@@ -146,9 +147,9 @@ bool MessageChannel::start_send_from(MemoryKind kind, std::size_t index, std::ui
   return true;
 }
 
-void MessageChannel::offer(std::size_t index, std::uint64_t slice, void* place, MemoryKind kind) {
+void MessageChannel::offer(std::size_t index, std::uint64_t slice, void* place) {
   const std::lock_guard guard(carrier_.lock);
-  if (!offers_.empty()) offer_of(index, slice) = {{place, kind}, slice + 1};
+  if (!offers_.empty()) offer_of(index, slice) = {place, slice};
 }
 
 void MessageChannel::prepare_offers() {
@@ -156,14 +157,14 @@ void MessageChannel::prepare_offers() {
   offers_.resize(incoming_ * window_);
 }
 
-Offer MessageChannel::claim(const WireHeader& header) {
+void* MessageChannel::claim(const WireHeader& header) {
+  if (offers_.empty()) return nullptr;
   const std::size_t index = arrivals_.find(static_cast<std::int32_t>(header.sender), header.tag, header.begin);
-  if (index == ArrivalTable::none || offers_.empty()) return {};
-  Offered& offered = offer_of(index, header.slice);
-  if (offered.slice_plus_one != header.slice + 1) return {};
-  offered.slice_plus_one = 0;
+  if (index == ArrivalTable::none) return nullptr;
+  Offer& offered = offer_of(index, header.slice);
+  if (offered.place == nullptr || offered.slice != header.slice) return nullptr;
   fetches_.fetch_add(1, std::memory_order_relaxed);
-  return offered;
+  return std::exchange(offered.place, nullptr);
 }
 
 bool MessageChannel::sent(std::size_t index, std::uint64_t slice) {
@@ -218,7 +219,7 @@ void MessageChannel::give_up_call() {
   forget_unposted();
   const auto finish_within = [this](std::chrono::steady_clock::duration patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
-    while (!quiescent()) {
+    while (!posts_are_done()) {
       if (std::chrono::steady_clock::now() > end) return false;
       (void)progress();
       std::this_thread::sleep_for(between_looks);
@@ -255,8 +256,9 @@ void MessageChannel::drop_connections_of_unfinished() {
     if (posts_[post].under_way) carrier_.abandon(posts_[post].peer);
 }
 
-bool MessageChannel::quiescent() {
-  if (fetches_.load(std::memory_order_acquire) != 0) return false;
+bool MessageChannel::quiescent() { return fetches_.load(std::memory_order_acquire) == 0 && posts_are_done(); }
+
+bool MessageChannel::posts_are_done() const {
   return std::all_of(records_.get(), records_.get() + record_count_,
                      [](const SendRecord& record) { return record.unfinished.load(std::memory_order_acquire) == 0; });
 }

@@ -41,13 +41,14 @@ public:
   void give_up_connecting() override;
   void begin_call() override;
   bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) override {
-    return start_send_from(MemoryKind::host, index, slice, payload, bytes);
+    return post(index, slice, payload, bytes, false);
   }
   std::size_t least_straight(MemoryKind kind) const override { return carrier_.least_straight(kind); }
-  bool start_send_from(MemoryKind kind, std::size_t index, std::uint64_t slice, const void* payload,
-                       std::size_t bytes) override;
+  bool start_straight(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) override {
+    return post(index, slice, payload, bytes, true);
+  }
   void prepare_offers() override;
-  void offer(std::size_t index, std::uint64_t slice, void* place, MemoryKind kind) override;
+  void offer(std::size_t index, std::uint64_t slice, void* place) override;
   bool sent(std::size_t index, std::uint64_t slice) override;
   const void* arrived(std::size_t index, std::uint64_t slice) override;
   std::size_t arrived_bytes(std::size_t index, std::uint64_t slice) override;
@@ -67,7 +68,7 @@ public:
   /// Index of the incoming message, or none (and the channel has failed) when there is none or it has another size.
   std::size_t expect(const WireHeader& header, std::size_t bytes);
   /// The place that was offered for a message, which nobody else gets.
-  Offer claim(const WireHeader& header);
+  void* claim(const WireHeader& header);
   void note_fetched() { fetches_.fetch_sub(1, std::memory_order_release); }
   /// False: it was refused.
   bool deliver(const WireHeader& header, const Payload& payload);
@@ -86,10 +87,13 @@ private:
     return &posts_[messages_[index].first_post + slice % window_ * messages_[index].peers];
   }
   SendRecord& record_of(std::size_t index, std::uint64_t slice) { return records_[index * window_ + slice % window_]; }
-  struct Offered : Offer {
-    std::uint64_t slice_plus_one = 0; ///< 0: there is none
+  struct Offer {
+    void* place = nullptr; ///< null: there is none
+    std::uint64_t slice = 0;
   };
-  Offered& offer_of(std::size_t index, std::uint64_t slice) { return offers_[index * window_ + slice % window_]; }
+  bool post(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes, bool straight);
+  bool posts_are_done() const;
+  Offer& offer_of(std::size_t index, std::uint64_t slice) { return offers_[index * window_ + slice % window_]; }
   Payload look(std::size_t index, std::uint64_t slice);
   void withdraw_offers();
   void forget_unposted();
@@ -107,7 +111,7 @@ private:
   std::vector<Party> parties_; ///< all that it hears from or sends to, by rank
   ArrivalTable arrivals_;
   std::size_t incoming_;
-  std::vector<Offered> offers_;              ///< by message and slot; empty where none are made
+  std::vector<Offer> offers_;                ///< by message and slot; empty where none are made
   std::atomic<std::uint32_t> fetches_{0};    ///< that the carrier puts into places that were offered
   std::atomic<std::uint64_t> done_below_{0}; ///< slices below it are finished: nothing may come for them
   std::atomic<std::uint64_t> last_written_{0};

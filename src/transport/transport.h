@@ -88,8 +88,20 @@ public:
   virtual std::size_t room_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
   /// As publish(), when the payload is there. All receivers of the message must reach it.
   virtual void publish_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
-  /// As arrived(), of a message whose payload was put aside: its offset in the sender's memory. Nowhere while it has
-  /// not come, or when it came in the usual way.
+  /// A payload may also be promised before it is there. In the memory where payloads are put aside, each reader of a
+  /// message has a flag, a word of 32 bits that is 0 at first and becomes flag_value(slice) when the payload is there;
+  /// whoever reads waits for that. The offset of the flag of `reader`, of outgoing message `index`.
+  virtual std::size_t flag_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::int32_t /*reader*/) {
+    return nowhere;
+  }
+  static std::uint32_t flag_value(std::uint64_t slice) { return static_cast<std::uint32_t>(slice + 1); }
+  /// As publish_aside(), of a payload whose flags will be set.
+  virtual void promise_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
+  /// Of a message that arrived_aside() knows: this rank's flag in the sender's memory, or nowhere when the payload is
+  /// there.
+  virtual std::size_t promised_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
+  /// As arrived(), of a message whose payload was put aside or is promised: its offset in the sender's memory. Nowhere
+  /// while it has not come, or when it came in the usual way.
   virtual std::size_t arrived_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
 
   /// A call is going to use this channel, until flushed() is true or it is given up.
@@ -100,20 +112,18 @@ public:
   virtual bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) = 0;
 
   /// Messages of at least so many bytes may be sent straight from memory of this kind, and received straight into it:
-  /// with start_send_from() and offer(). SIZE_MAX: none.
+  /// with start_straight() and offer(). SIZE_MAX: none.
   virtual std::size_t least_straight(MemoryKind /*kind*/) const { return SIZE_MAX; }
-  /// As start_send(), of a payload in memory of that kind, for which least_straight() allows it.
-  virtual bool start_send_from(MemoryKind /*kind*/, std::size_t index, std::uint64_t slice, const void* payload,
-                               std::size_t bytes) {
+  /// As start_send(), of a payload in such memory.
+  virtual bool start_straight(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {
     return start_send(index, slice, payload, bytes);
   }
   /// Takes memory for what offer() says. Without it, offers are not heard.
   virtual void prepare_offers() {}
-  /// Where the payload of incoming message `index` of `slice` may be put, in memory of a kind that least_straight()
-  /// allows: with room for most_bytes. A payload that comes another way, or came before, is where arrived() says, as
-  /// ever. The place is the channel's until the message has been released or, when the call is given up, until
-  /// quiescent() is true.
-  virtual void offer(std::size_t /*index*/, std::uint64_t /*slice*/, void* /*place*/, MemoryKind /*kind*/) {}
+  /// Where the payload of incoming message `index` of `slice` may be put, in such memory: with room for most_bytes. A
+  /// payload that comes another way, or came before, is where arrived() says, as ever. The place is the channel's until
+  /// the message has been released or, when the call is given up, until quiescent() is true.
+  virtual void offer(std::size_t /*index*/, std::uint64_t /*slice*/, void* /*place*/) {}
 
   /// Whether the payload of a started send may be overwritten.
   virtual bool sent(std::size_t index, std::uint64_t slice) = 0;

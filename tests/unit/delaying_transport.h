@@ -174,7 +174,7 @@ public:
   std::size_t least_straight(MemoryKind) const override { return office_.least_straight; }
   void prepare_offers() override { offers_.resize(shape_.incoming.size() * shape_.window); }
   /// From now on a real transport may write there.
-  void offer(std::size_t index, std::uint64_t slice, void* place, MemoryKind) override {
+  void offer(std::size_t index, std::uint64_t slice, void* place) override {
     std::memset(place, 0x5a, shape_.incoming[index].most_bytes);
     offers_[index * shape_.window + slice % shape_.window] = {slice, static_cast<std::byte*>(place)};
   }

@@ -51,37 +51,50 @@ private:
   std::shared_ptr<Accelerator> accelerator_;
 };
 
-/// As if no rank waited for what it has put into its queue.
-struct ImpatientSharingDriver : SharingDriver {
+/// Does what the stream behind it does.
+struct PassingStream : Stream {
+  explicit PassingStream(std::unique_ptr<Stream> behind) : real(std::move(behind)) {}
+  Status copy(void* to, const void* from, std::size_t bytes) override { return real->copy(to, from, bytes); }
+  Status reduce(type::Element element, type::Operation operation, void* to, std::span<const void* const> from,
+                std::size_t count) override {
+    return real->reduce(element, operation, to, from, count);
+  }
+  Status record(Event& event) override { return real->record(event); }
+  Status wait_for(Event& event) override { return real->wait_for(event); }
+  Status set_word(std::uint32_t* word, std::uint32_t value) override { return real->set_word(word, value); }
+  Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
+    return real->wait_for_word(word, value);
+  }
+  Status synchronise() override { return real->synchronise(); }
+  std::unique_ptr<Stream> real;
+};
+
+/// A driver whose streams are of this kind.
+template <typename OneStream>
+struct DriverWithStreams : SharingDriver {
   using SharingDriver::SharingDriver;
-  struct Reached : Event {
-    explicit Reached(std::unique_ptr<Event> marked) : real(std::move(marked)) {}
-    Result<bool> reached() override { return true; }
-    std::unique_ptr<Event> real;
-  };
-  struct Marking : Stream {
-    explicit Marking(std::unique_ptr<Stream> made) : real(std::move(made)) {}
-    Status copy(void* to, const void* from, std::size_t bytes) override { return real->copy(to, from, bytes); }
-    Status reduce(type::Element element, type::Operation operation, void* to, std::span<const void* const> from,
-                  std::size_t count) override {
-      return real->reduce(element, operation, to, from, count);
-    }
-    Status record(Event& event) override { return real->record(*static_cast<Reached&>(event).real); }
-    Status wait_for(Event& event) override { return real->wait_for(*static_cast<Reached&>(event).real); }
-    Status set_word(std::uint32_t* word, std::uint32_t value) override { return real->set_word(word, value); }
-    Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
-      return real->wait_for_word(word, value);
-    }
-    Status synchronise() override { return real->synchronise(); }
-    std::unique_ptr<Stream> real;
-  };
   Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) override {
     auto real = SharingDriver::make_stream(device);
-    return std::unique_ptr<Stream>(std::make_unique<Marking>(std::move(*real)));
+    return std::unique_ptr<Stream>(std::make_unique<OneStream>(std::move(*real)));
   }
+};
+
+/// As if no rank waited for what it has put into its queue.
+struct ReachedEvent : Event {
+  explicit ReachedEvent(std::unique_ptr<Event> marked) : real(std::move(marked)) {}
+  Result<bool> reached() override { return true; }
+  std::unique_ptr<Event> real;
+};
+struct MarkingStream : PassingStream {
+  using PassingStream::PassingStream;
+  Status record(Event& event) override { return real->record(*static_cast<ReachedEvent&>(event).real); }
+  Status wait_for(Event& event) override { return real->wait_for(*static_cast<ReachedEvent&>(event).real); }
+};
+struct ImpatientSharingDriver : DriverWithStreams<MarkingStream> {
+  using DriverWithStreams::DriverWithStreams;
   Result<std::unique_ptr<Event>> make_event(std::int32_t device) override {
     auto real = SharingDriver::make_event(device);
-    return std::unique_ptr<Event>(std::make_unique<Reached>(std::move(*real)));
+    return std::unique_ptr<Event>(std::make_unique<ReachedEvent>(std::move(*real)));
   }
 };
 

@@ -190,6 +190,59 @@ TEST_P(ShmChannelTest, CarriesSlicesAsFarAsItsWindowAllows) {
   }
 }
 
+TEST_P(ShmChannelTest, PromisesAPayloadUnderAFlagOfItsReader) {
+  connect(1000);
+  const std::size_t offset = channels[0]->room_aside(0, 1), flag = channels[0]->flag_aside(0, 1, 1);
+  EXPECT_EQ(flag % sizeof(std::uint32_t), 0u);
+  EXPECT_GE(flag, offset + 1000) << "it lies behind all slots";
+  EXPECT_LE(flag + sizeof(std::uint32_t), channels[0]->aside_bytes());
+  EXPECT_NE(flag, channels[0]->flag_aside(0, 0, 1));
+  EXPECT_NE(flag, channels[0]->flag_aside(0, 1, 0));
+  EXPECT_EQ(channels[1]->promised_aside(0, 1), Channel::nowhere);
+  channels[0]->promise_aside(0, 1, 1000);
+  EXPECT_EQ(channels[1]->arrived(0, 1), nullptr);
+  EXPECT_EQ(channels[1]->arrived_aside(0, 1), offset);
+  EXPECT_EQ(channels[1]->promised_aside(0, 1), flag) << "both know the same";
+  channels[0]->publish_aside(0, 0, 1000);
+  EXPECT_NE(channels[1]->arrived_aside(0, 0), Channel::nowhere);
+  EXPECT_EQ(channels[1]->promised_aside(0, 0), Channel::nowhere) << "it is there";
+}
+
+// Of three ranks, the first sends two messages with the same tag and begin, to one of the others each.
+TEST(ShmChannel, TellsMessagesApartByTheirReceivers) {
+  constexpr sched::Tag tag{0, 0, 1};
+  std::vector<std::unique_ptr<ShmTransport>> transports;
+  std::vector<PeerAddress> addresses;
+  for (std::uint64_t rank = 0; rank < 3; ++rank) {
+    transports.push_back(std::move(*ShmTransport::create(Backing::memfd, mebibyte)));
+    addresses.push_back({rank + 1, transports.back()->address()});
+  }
+  std::vector<std::unique_ptr<Links>> links;
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<std::uint64_t> announcements;
+  for (std::int32_t rank = 0; rank < 3; ++rank) {
+    ChannelShape shape;
+    if (rank == 0)
+      shape.outgoing = {{tag, 0, {1}, 100}, {tag, 0, {2}, 100}};
+    else
+      shape.incoming = {{tag, 0, 0, 100}};
+    links.push_back(std::move(*transports[static_cast<std::size_t>(rank)]->link(addresses, rank, {true, true, true})));
+    channels.push_back(std::move(*links.back()->prepare(shape)));
+    announcements.push_back(channels.back()->announcement());
+  }
+  for (const auto& channel : channels)
+    ASSERT_TRUE(channel->connect(announcements));
+  ASSERT_TRUE(channels[0]->start_send(0, 0, "for rank 1", 11));
+  EXPECT_EQ(channels[2]->arrived(0, 0), nullptr) << "it is another's";
+  ASSERT_TRUE(channels[0]->start_send(1, 0, "for rank 2", 11));
+  for (const std::size_t rank : {1u, 2u}) {
+    ASSERT_NE(channels[rank]->arrived(0, 0), nullptr);
+    EXPECT_STREQ(static_cast<const char*>(channels[rank]->arrived(0, 0)), rank == 1 ? "for rank 1" : "for rank 2");
+  }
+  for (const auto& channel : channels)
+    channel->depart();
+}
+
 TEST_P(ShmChannelTest, TellsAPayloadThatWasPutAsideFromOneThatItCarries) {
   for (const std::size_t bytes : {8u, 1000u}) {
     connect(bytes);

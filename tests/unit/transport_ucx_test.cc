@@ -146,8 +146,8 @@ TEST_F(UcxTransportTest, PutsALongMessageWhereItsChannelWantsIt) {
   for (std::uint64_t slice = 0; slice < slices; ++slice) {
     const auto sent = pattern(bytes, slice);
     const bool is_offered = slice != 2; // one that has no place comes as ever
-    if (is_offered) to->offer(0, slice, places[slice].data(), MemoryKind::host);
-    ASSERT_TRUE(from->start_send_from(MemoryKind::host, 0, slice, sent.data(), bytes));
+    if (is_offered) to->offer(0, slice, places[slice].data());
+    ASSERT_TRUE(from->start_straight(0, slice, sent.data(), bytes));
     ASSERT_TRUE(wait_for([&] {
       from->progress();
       to->progress();
@@ -161,7 +161,7 @@ TEST_F(UcxTransportTest, PutsALongMessageWhereItsChannelWantsIt) {
   }
   // A short one comes with its header, wherever it is wanted.
   const auto brief = pattern(100, 1);
-  to->offer(0, slices, places[0].data(), MemoryKind::host);
+  to->offer(0, slices, places[0].data());
   ASSERT_TRUE(from->start_send(0, slices, brief.data(), brief.size()));
   ASSERT_TRUE(wait_for([&] {
     from->progress();
@@ -181,7 +181,7 @@ TEST_F(UcxTransportTest, IsQuiescentWhenNoPlaceThatItHasOfferedIsWrittenToAnyMor
   const auto sent = pattern(bytes, 1);
   std::vector<unsigned char> place(bytes, 0xee);
   to->begin_call();
-  to->offer(0, 0, place.data(), MemoryKind::host);
+  to->offer(0, 0, place.data());
   ASSERT_TRUE(from->start_send(0, 0, sent.data(), bytes));
   ASSERT_TRUE(wait_for([&] {
     from->progress();

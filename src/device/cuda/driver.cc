@@ -337,6 +337,13 @@ void CudaDriver::leave_captures_alone() {
   static_cast<void>((*state)->library.cuThreadExchangeStreamCaptureMode(&mode));
 }
 
+void CudaDriver::enter_thread(std::int32_t device) {
+  const auto state = ready();
+  if (!state) return;
+  const auto context = (*state)->contexts.primary(device);
+  if (context) static_cast<void>((*state)->library.cuCtxPushCurrent(*context)); // without it, such a library complains
+}
+
 Status CudaDriver::synchronise(std::int32_t device) {
   return in_context_of<Status>(device, [&](Ready& state, CUcontext) {
     return state.library.checked(state.library.cuCtxSynchronize(),

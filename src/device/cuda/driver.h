@@ -52,6 +52,7 @@ public:
   void hold_frees() override { held_frees_.hold(); }
   void release_frees() override { held_frees_.release(); }
   void leave_captures_alone() override;
+  void enter_thread(std::int32_t device) override;
   Status synchronise(std::int32_t device) override;
   Result<std::string> export_memory(void* memory) override;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override;

@@ -61,16 +61,20 @@ public:
   }
   Status set_word(std::uint32_t* word, std::uint32_t value) override {
     if (const Status pinned = check_word(word); !pinned) return pinned;
-    enqueue([word, value] {
-      store_word(word, value);
-      return ok();
+    enqueue([accelerator = accelerator_.get(), word, value] {
+      const auto reached = accelerator->memory.reach(word, sizeof *word);
+      if (reached) store_word(reinterpret_cast<std::uint32_t*>(*reached), value);
+      return reached ? ok() : reached.error();
     });
     accelerator_->worker.run_soon(*queue_); // somebody looks at the word, of which the queue knows nothing
     return ok();
   }
   Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
     if (const Status pinned = check_word(word); !pinned) return pinned;
-    accelerator_->worker.add_condition(*queue_, [word, value] { return has_come_to(word, value); });
+    accelerator_->worker.add_condition(*queue_, [accelerator = accelerator_.get(), word, value] {
+      const auto reached = accelerator->memory.reach(word, sizeof *word);
+      return !reached || has_come_to(reinterpret_cast<const std::uint32_t*>(*reached), value);
+    });
     return ok();
   }
   Status synchronise() override { return accelerator_->worker.finish(*queue_); }
@@ -80,7 +84,7 @@ private:
     if (accelerator_->faults.no_words)
       return Error{ErrorKind::unsupported, "streams of the emulated device cannot wait for memory"};
     if (accelerator_->memory.find(word).kind == Kind::pinned) return ok();
-    return argument_error(fmt::format("{} is no pinned memory", static_cast<const void*>(word)));
+    return accelerator_->check_reach(device_, word, sizeof *word);
   }
   void enqueue(LateWorker::Work work) { accelerator_->worker.add(*queue_, std::move(work)); }
 

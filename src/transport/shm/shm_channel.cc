@@ -19,6 +19,8 @@ std::size_t whole_lines(std::size_t bytes) { return rounded_up(bytes, line_bytes
 
 /// Of a sequence number: the payload was put aside.
 constexpr std::uint64_t aside = std::uint64_t{1} << 63;
+/// Likewise: and is there when a flag says so.
+constexpr std::uint64_t promised = std::uint64_t{1} << 62;
 
 /// A small payload shares the line of its sequence number: one transfer between caches instead of two.
 std::size_t payload_offset(std::size_t most_bytes) {
@@ -40,11 +42,22 @@ std::size_t ShmChannel::peer_index(std::int32_t rank) {
   return peer_ranks_.size() - 1;
 }
 
+/// The number of ranks of the node below `rank`, which is the same for all of them: they reach each other.
+std::size_t ShmChannel::place_in_node(std::int32_t rank) const {
+  std::size_t place = 0;
+  for (std::int32_t below = 0; below < rank; ++below)
+    place += below == neighbours_->self || neighbours_->views[static_cast<std::size_t>(below)] != nullptr ? 1 : 0;
+  return place;
+}
+
 Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neighbours> neighbours,
                                                      const ChannelShape& shape) {
   Segment& segment = *neighbours->own;
   std::unique_ptr<ShmChannel> channel(new ShmChannel(std::move(neighbours), shape));
-  std::size_t end = whole_lines(sizeof(BlockHeader) + shape.outgoing.size() * sizeof(DirectoryEntry));
+  std::size_t receivers = 0;
+  for (const Outgoing& message : shape.outgoing)
+    receivers += message.peers.size();
+  std::size_t end = whole_lines(sizeof(BlockHeader) + receivers * sizeof(DirectoryEntry));
   std::vector<DirectoryEntry> directory;
   for (const Outgoing& message : shape.outgoing) {
     DirectoryEntry entry{};
@@ -53,13 +66,25 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
     entry.payload = static_cast<std::uint32_t>(payload_offset(message.most_bytes));
     entry.offset = end;
     entry.stride = whole_lines(entry.payload + message.most_bytes);
+    entry.message = static_cast<std::uint32_t>(channel->senders_.size());
     end += entry.stride * shape.window;
-    directory.push_back(entry);
+    Sender sender;
+    sender.offset = entry.offset;
+    sender.stride = entry.stride;
+    sender.payload = entry.payload;
+    for (const std::int32_t rank : message.peers) {
+      entry.receiver = rank;
+      directory.push_back(entry);
+      sender.readers.push_back(static_cast<std::uint32_t>(channel->peer_index(rank)));
+    }
+    channel->senders_.push_back(std::move(sender));
   }
   auto lease = segment.lease(end);
   if (!lease) return lease.error();
   channel->block_offset_ = *lease;
   channel->block_bytes_ = end;
+  channel->ranks_of_node_ = channel->place_in_node(static_cast<std::int32_t>(channel->neighbours_->views.size()));
+  channel->flag_bytes_ = shape.outgoing.size() * shape.window * channel->ranks_of_node_ * sizeof(std::uint32_t);
   std::byte* block = segment.view().at(*lease);
   populate(block, end);
   auto* header = new (block) BlockHeader;
@@ -70,15 +95,8 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   header->finished.store(0, std::memory_order_relaxed);
   header->departed.store(0, std::memory_order_release);
   std::memcpy(block + sizeof(BlockHeader), directory.data(), directory.size() * sizeof(DirectoryEntry));
-  for (std::size_t i = 0; i < directory.size(); ++i) {
-    Sender sender;
-    sender.slots = block + directory[i].offset;
-    sender.stride = directory[i].stride;
-    sender.payload = directory[i].payload;
-    for (std::int32_t rank : shape.outgoing[i].peers)
-      sender.readers.push_back(static_cast<std::uint32_t>(channel->peer_index(rank)));
-    channel->senders_.push_back(std::move(sender));
-  }
+  for (Sender& sender : channel->senders_)
+    sender.slots = block + sender.offset;
   for (const Incoming& message : shape.incoming)
     (void)channel->peer_index(message.peer);
   return std::unique_ptr<Channel>(std::move(channel));
@@ -121,12 +139,15 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
   const std::uint64_t count = std::min<std::uint64_t>(header->entries, most_entries);
   for (std::uint64_t e = 0; e < count; ++e) {
     const DirectoryEntry entry = entries[e];
-    if (entry.tag != packed(message.tag) || entry.begin != static_cast<std::uint64_t>(message.begin)) continue;
+    if (entry.tag != packed(message.tag) || entry.begin != static_cast<std::uint64_t>(message.begin) ||
+        entry.receiver != neighbours_->self)
+      continue;
     const bool fits = entry.offset <= block_bytes && entry.offset % line_bytes == 0 &&
                       entry.stride <= (block_bytes - entry.offset) / shape_.window && entry.payload <= entry.stride &&
                       message.most_bytes <= entry.stride - entry.payload;
     if (!fits) break;
-    receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset});
+    const std::size_t flags = block_bytes + flag_offset(entry.message, 0, neighbours_->self);
+    receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset, flags});
     return ok();
   }
   return Error{ErrorKind::peer, fmt::format("rank {} does not send message {} as it is expected", message.peer,
@@ -173,7 +194,24 @@ std::size_t ShmChannel::arrived_aside(std::size_t index, std::uint64_t slice) {
   const Receiver& receiver = receivers_[index];
   const std::size_t offset = receiver.stride * (slice % shape_.window);
   const auto& number = *reinterpret_cast<const std::atomic<std::uint64_t>*>(receiver.slots + offset);
-  return number.load(std::memory_order_acquire) == ((slice + 1) | aside) ? receiver.offset + offset : nowhere;
+  const bool came = (number.load(std::memory_order_acquire) & ~promised) == ((slice + 1) | aside);
+  return came ? receiver.offset + offset : nowhere;
+}
+
+std::size_t ShmChannel::flag_aside(std::size_t index, std::uint64_t slice, std::int32_t reader) {
+  return block_bytes_ + flag_offset(index, slice % shape_.window, reader);
+}
+
+void ShmChannel::promise_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) {
+  mark_published(index, slice, (slice + 1) | aside | promised, bytes);
+}
+
+std::size_t ShmChannel::promised_aside(std::size_t index, std::uint64_t slice) {
+  const Receiver& receiver = receivers_[index];
+  const std::uint64_t slot = slice % shape_.window;
+  const auto& number = *reinterpret_cast<const std::atomic<std::uint64_t>*>(receiver.slots + receiver.stride * slot);
+  if (number.load(std::memory_order_acquire) != ((slice + 1) | aside | promised)) return nowhere;
+  return receiver.flags + slot * ranks_of_node_ * sizeof(std::uint32_t);
 }
 
 bool ShmChannel::start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {

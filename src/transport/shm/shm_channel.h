@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A channel's block of shared memory, in its sender's segment:
 //
-//     BlockHeader | DirectoryEntry per message | slots
+//     BlockHeader | DirectoryEntry per message and receiver | slots
 //
 // A message has `window` slots, slice s in slot s mod window: a 64-bit sequence number (s + 1 once the payload is
-// there, with the topmost bit set when it was put aside) and the payload. What is put aside begins where its slot does.
-// Receivers find a message in the directory by its identity, so no rank needs to know the
+// there, with the topmost bit set when it was put aside, and the next when that is only promised) and the payload. What
+// is put aside begins where its slot does; behind the block, in that other memory, are the flags of what is promised, a
+// word for each message, slot and rank of the node.
+// Receivers find a message in the directory by its identity and their own rank, so no rank needs to know the
 // others' programs. A receiver that has finished a slice says so once, in its own block (`finished`); a sender reuses
 // a slot when all receivers of that message have finished the slice that was in it.
 #pragma once
@@ -22,6 +24,8 @@ struct DirectoryEntry {
   std::uint64_t stride;
   std::uint32_t tag;
   std::uint32_t payload; ///< offset of the payload in a slot
+  std::int32_t receiver; ///< one of the message's: tag and begin of messages to others may be the same
+  std::uint32_t message; ///< number of the message
 };
 
 struct BlockHeader {
@@ -52,10 +56,13 @@ public:
   bool shares_memory() const override { return true; }
   void* room(std::size_t index, std::uint64_t slice) override;
   void publish(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
-  std::size_t aside_bytes() const override { return block_bytes_; }
+  std::size_t aside_bytes() const override { return block_bytes_ + flag_bytes_; }
   std::size_t room_aside(std::size_t index, std::uint64_t slice) override;
   void publish_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
   std::size_t arrived_aside(std::size_t index, std::uint64_t slice) override;
+  std::size_t flag_aside(std::size_t index, std::uint64_t slice, std::int32_t reader) override;
+  void promise_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
+  std::size_t promised_aside(std::size_t index, std::uint64_t slice) override;
 
 private:
   /// A rank that shares this channel's memory.
@@ -66,6 +73,7 @@ private:
   };
   struct Sender {
     std::byte* slots = nullptr;
+    std::size_t offset = 0; ///< of the slots in the block
     std::size_t stride = 0;
     std::size_t payload = 0;
     std::vector<std::uint32_t> readers; ///< indices into peers_
@@ -75,6 +83,7 @@ private:
     std::size_t stride = 0;
     std::size_t payload = 0;
     std::size_t offset = 0; ///< of the slots in the sender's block
+    std::size_t flags = 0;  ///< of this rank in slot 0, behind that block
   };
 
   ShmChannel(std::shared_ptr<const Neighbours> neighbours, const ChannelShape& shape)
@@ -83,11 +92,18 @@ private:
   void mark_published(std::size_t index, std::uint64_t slice, std::uint64_t number, std::size_t bytes);
   BlockHeader& own() { return *reinterpret_cast<BlockHeader*>(neighbours_->own->view().at(block_offset_)); }
   Status find_message(std::size_t index, std::uint64_t announced);
+  std::size_t place_in_node(std::int32_t rank) const;
+  /// Behind a block, of a message by its number in the directory.
+  std::size_t flag_offset(std::size_t message, std::uint64_t slot, std::int32_t reader) const {
+    return ((message * shape_.window + slot) * ranks_of_node_ + place_in_node(reader)) * sizeof(std::uint32_t);
+  }
 
   std::shared_ptr<const Neighbours> neighbours_;
   ChannelShape shape_;
   std::uint64_t block_offset_ = 0;
   std::size_t block_bytes_ = 0;
+  std::size_t ranks_of_node_ = 0;
+  std::size_t flag_bytes_ = 0;
   bool connected_ = false;
   std::vector<Peer> peers_;
   std::vector<std::int32_t> peer_ranks_;

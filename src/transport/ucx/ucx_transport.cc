@@ -21,11 +21,15 @@ constexpr const char* out_of_memory = "out of memory";
 constexpr char where_it_belongs = 0; ///< its address is the handle of payloads that lie where their channel wanted them
 constexpr auto patience_at_the_end = std::chrono::milliseconds(500);
 
-/// What lies in the host's memory UCX finds out by itself: it may be a program's managed memory.
-void tell_memory(ucp_request_param_t& parameters, MemoryKind kind) {
-  if (kind == MemoryKind::host) return;
-  parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  parameters.memory_type = UCS_MEMORY_TYPE_CUDA;
+/// UCX before 1.15 never ended the reception of some active messages in CUDA memory (7921 in its tracker).
+bool reaches_memory_of_gpus(ucp_context_h context) {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  if (major < 1 || (major == 1 && minor < 15)) return false;
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  return ucp_context_query(context, &attributes) == UCS_OK &&
+         (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
 }
 
 Error ucx_error(const char* what, ucs_status_t status) {
@@ -61,10 +65,7 @@ Status UcxTransport::start() {
   if (!has_network_device(context_))
     return Error{ErrorKind::unsupported,
                  "UCX has no network device here (UCX_NET_DEVICES and UCX_TLS may exclude those there are)"};
-  ucp_context_attr_t attributes{};
-  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
-  reaches_cuda_ =
-      ucp_context_query(context_, &attributes) == UCS_OK && (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+  reaches_cuda_ = reaches_memory_of_gpus(context_);
   return start_worker();
 }
 
@@ -274,7 +275,10 @@ Carrier::Posted UcxTransport::post(Post& message) {
   parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   parameters.cb.send = on_sent;
   parameters.user_data = &message;
-  tell_memory(parameters, message.kind);
+  if (message.straight) { // short enough for UCX to copy it, it would not come straight
+    parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    parameters.flags = UCP_AM_SEND_FLAG_RNDV;
+  }
   sequence_.fetch_add(1, std::memory_order_relaxed);
   void* request = ucp_am_send_nbx(peer.endpoint, message_id, &message.header, sizeof message.header, message.payload,
                                   message.bytes, &parameters);
@@ -316,7 +320,7 @@ ucs_status_t UcxTransport::take_message(const WireHeader& header, void* payload,
   }
   Fetch& fetch = *idle_fetches_.back();
   idle_fetches_.pop_back();
-  fetch = {this, header, payload, bytes, nullptr, {}};
+  fetch = {this, header, payload, bytes, nullptr, nullptr};
   wanted_fetches_.push_back(&fetch);
   return UCS_INPROGRESS;
 }
@@ -329,21 +333,20 @@ void UcxTransport::start_fetches() {
 }
 
 void UcxTransport::start_fetch(Fetch& fetch) {
-  fetch.offer = claim(fetch.header);
-  if (fetch.offer.place == nullptr) {
+  fetch.place = claim(fetch.header);
+  if (fetch.place == nullptr) {
     fetch.buffer = buffers_.take(fetch.bytes);
     if (fetch.buffer == nullptr) {
       ucp_am_data_release(worker_, fetch.descriptor);
       return end_fetch(fetch, UCS_ERR_NO_MEMORY);
     }
-    fetch.offer.place = fetch.buffer->bytes;
+    fetch.place = fetch.buffer->bytes;
   }
   ucp_request_param_t parameters{};
   parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   parameters.cb.recv_am = on_fetched;
   parameters.user_data = &fetch;
-  tell_memory(parameters, fetch.offer.kind);
-  void* request = ucp_am_recv_data_nbx(worker_, fetch.descriptor, fetch.offer.place, fetch.bytes, &parameters);
+  void* request = ucp_am_recv_data_nbx(worker_, fetch.descriptor, fetch.place, fetch.bytes, &parameters);
   if (!UCS_PTR_IS_PTR(request)) end_fetch(fetch, UCS_PTR_STATUS(request));
 }
 
@@ -354,9 +357,9 @@ void UcxTransport::on_fetched(void* request, ucs_status_t status, std::size_t, v
 }
 
 void UcxTransport::end_fetch(Fetch& fetch, ucs_status_t status) {
-  const bool was_offered = fetch.offer.place != nullptr && fetch.buffer == nullptr;
+  const bool was_offered = fetch.place != nullptr && fetch.buffer == nullptr;
   void* const handle = was_offered ? const_cast<char*>(&where_it_belongs) : static_cast<void*>(fetch.buffer);
-  const Payload payload{fetch.offer.place, fetch.bytes, handle};
+  const Payload payload{fetch.place, fetch.bytes, handle};
   note_answer(fetch.header); // UCX has told the sender that its payload was fetched
   if (status != UCS_OK) lost(fetch.header, ucs_status_string(status));
   if (was_offered) fetched(fetch.header);

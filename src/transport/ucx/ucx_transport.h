@@ -51,7 +51,7 @@ private:
     void* descriptor = nullptr;
     std::size_t bytes = 0;
     BufferPool::Buffer* buffer = nullptr; ///< null: it goes to a place that its channel has offered
-    Offer offer;
+    void* place = nullptr;
   };
 
   UcxTransport();
