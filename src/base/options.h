@@ -37,7 +37,7 @@ enum class DeviceNative : std::uint8_t {
 /// Whether calls reduce in device memory, over slots that the peers of the machine map.
 enum class DevicePeer : std::uint8_t {
   automatic, ///< where it can be done
-  host,      ///< likewise, and the hosts say when a payload is there
+  flags,     ///< likewise, and devices tell each other when a payload is there
   off,
 };
 

@@ -37,10 +37,11 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   const engine::DeviceNeeds needs = plan.device_needs(device_networks());
   if ((needs.slots == 0 && !needs.straight) || needs.inputs > device::Stream::most_inputs || device_->used() < 0)
     return nullptr;
-  auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window);
+  const auto flags = options_.device_peer == DevicePeer::flags ? PeerSlots::Flags::wanted : PeerSlots::Flags::unwanted;
+  auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window, flags);
   if (!slots && needs.straight && slots.error().kind == ErrorKind::resource) // it takes less without landings
     if (const engine::DeviceNeeds less = plan.device_needs(std::nullopt); less.slots != 0)
-      slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window);
+      slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window, flags);
   if (slots) return std::move(*slots);
   tell_trouble_with_peers(slots.error().message);
   return nullptr;
@@ -65,7 +66,7 @@ std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerS
 /// keep others from it; then the hosts say when a payload is there.
 std::vector<bool> Context::waiters_among(const std::vector<std::string>& announced) const {
   std::vector<bool> alone(announced.size());
-  if (options_.device_peer == DevicePeer::host) return alone;
+  if (options_.device_peer != DevicePeer::flags) return alone;
   std::vector<PeerSlots::Announced> of_node(announced.size());
   std::map<std::string_view, int> uses;
   for (std::size_t rank = 0; rank < announced.size(); ++rank) {

@@ -144,9 +144,9 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
   watch_.end();
   waiting_plan_ = nullptr;
   if (watch_.hopeless()) {
-    // Copies from peers' slots may be under way to buffers that the caller gets back now.
-    if (way.slots != nullptr) way.slots->give_up();
     plan.abandon();
+    // Copies from peers' slots may be under way to buffers that the caller gets back now. Peers must know before that.
+    if (way.slots != nullptr) way.slots->give_up();
   }
   return !watch_.hopeless();
 }

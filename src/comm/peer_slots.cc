@@ -25,13 +25,14 @@ std::size_t whole_pages(std::size_t bytes) {
 } // namespace
 
 Result<std::unique_ptr<PeerSlots>> PeerSlots::make(Device& device, std::int32_t number,
-                                                   const engine::DeviceNeeds& needs, std::uint32_t window) {
+                                                   const engine::DeviceNeeds& needs, std::uint32_t window,
+                                                   Flags flags) {
   std::unique_ptr<PeerSlots> slots(new PeerSlots(device, number, needs));
-  if (const Status prepared = slots->prepare(window); !prepared) return prepared.error();
+  if (const Status prepared = slots->prepare(window, flags); !prepared) return prepared.error();
   return slots;
 }
 
-Status PeerSlots::prepare(std::uint32_t window) {
+Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
   device::Driver& driver = device_.driver();
   const auto facts = driver.facts(number_);
   if (!facts) return facts.error();
@@ -50,8 +51,7 @@ Status PeerSlots::prepare(std::uint32_t window) {
   auto stream = driver.make_stream(number_);
   if (!stream) return stream.error();
   stream_ = std::move(*stream);
-  const Status waits = prepare_flags();
-  if (!waits && waits.error().kind != ErrorKind::unsupported) return waits;
+  const Status waits = flags == Flags::wanted ? prepare_flags() : Status(Error{ErrorKind::unsupported, "not wanted"});
   if (!waits) other_stream_.reset();
   announcement_ = fmt::format("{}{}{}{}", facts->pci_address, waits ? and_waits : "", end_of_address, *exported);
   while (marks_.size() < engine::DeviceQueue::marks) {
@@ -69,9 +69,11 @@ Status PeerSlots::prepare_flags() {
   if (!other) return other.error();
   other_stream_ = std::move(*other);
   awaited_.resize(engine::DeviceQueue::marks * std::max<std::size_t>(needs_.inputs, 1));
-  const std::vector<std::byte> zeros(needs_.slots);
-  if (const Status cleared = stream_->copy(begin_, zeros.data(), zeros.size()); !cleared) return cleared;
-  auto* const word = reinterpret_cast<std::uint32_t*>(begin_);
+  if (needs_.slots == 0) return Error{ErrorKind::unsupported, "there are no slots"};
+  const std::vector<std::byte> zeros(needs_.flag_bytes);
+  if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
+    return cleared;
+  auto* const word = reinterpret_cast<std::uint32_t*>(begin_); // in the room of the channel's own header
   Status works = stream_->set_word(word, 1);
   if (works) works = stream_->wait_for_word(word, 1);
   if (const Status done = stream_->synchronise(); !done) return done;
@@ -87,11 +89,12 @@ PeerSlots::Announced PeerSlots::parsed(std::string_view announced) {
 }
 
 void PeerSlots::give_up() {
-  // Flags of this rank's alone: what other readers wait for is theirs.
-  for (const Awaited& awaited : awaited_)
-    if (awaited.flag != nullptr) (void)other_stream_->set_word(awaited.flag, awaited.value); // as well as can be
+  // Flags of this rank's alone: what other readers wait for is theirs. The oldest first, so that none goes back.
+  for (std::size_t i = 0; other_stream_ && i < awaited_.size(); ++i)
+    if (const Awaited& awaited = awaited_[(next_awaited_ + i) % awaited_.size()]; awaited.flag != nullptr)
+      (void)other_stream_->set_word(awaited.flag, awaited.value); // as well as can be
   if (other_stream_) (void)other_stream_->synchronise();
-  (void)stream_->synchronise(); // nobody needs what it does
+  (void)stream_->synchronise(); // nobody takes what it does for a result: the call was given up
   awaited_.assign(awaited_.size(), {});
 }
 

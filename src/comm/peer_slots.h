@@ -22,8 +22,10 @@ namespace strata::comm {
 
 class PeerSlots final : public engine::DeviceQueue {
 public:
+  /// Whether peers' queues may wait for flags here, and this one for theirs, where the device can.
+  enum class Flags : bool { unwanted, wanted };
   static Result<std::unique_ptr<PeerSlots>> make(Device& device, std::int32_t number, const engine::DeviceNeeds& needs,
-                                                 std::uint32_t window);
+                                                 std::uint32_t window, Flags flags);
   /// After leave(). Frees what no peer has mapped any more.
   ~PeerSlots() override;
 
@@ -74,7 +76,7 @@ public:
 private:
   PeerSlots(Device& device, std::int32_t number, const engine::DeviceNeeds& needs)
       : device_(device), number_(number), needs_(needs) {}
-  Status prepare(std::uint32_t window);
+  Status prepare(std::uint32_t window, Flags flags);
   Status prepare_flags();
   bool owns(const void* memory) const {
     const auto* at = static_cast<const std::byte*>(memory);

@@ -89,7 +89,8 @@ public:
   virtual Status record(Event& event) = 0;
   /// What is enqueued from now on runs after the event's present place, which may be in another stream of this process.
   virtual Status wait_for(Event& event) = 0;
-  /// Enqueues that `*word` becomes `value` once all that was enqueued before has run, for a host that looks at it.
+  /// Enqueues that `*word` becomes `value` once all that was enqueued before has run, for a host that looks at it or a
+  /// stream that waits for it.
   /// Words are in memory that allocate_pinned() or allocate() gave, here or to a peer that it was opened from. Errors:
   /// unsupported, where streams of this device cannot do that.
   virtual Status set_word(std::uint32_t* word, std::uint32_t value) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A number in pinned memory through which a stream and the host wait for each other (Stream::set_word,
+// A number in memory through which a stream and the host, or two streams, wait for each other (Stream::set_word,
 // Stream::wait_for_word).
 #pragma once
 

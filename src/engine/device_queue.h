@@ -59,8 +59,9 @@ public:
 
 /// What a plan asks of a device, in bytes.
 struct DeviceNeeds {
-  std::size_t slots = 0;    ///< that peers read; 0: no peer can
-  std::size_t region = 0;   ///< of a slice's vector
+  std::size_t slots = 0;                      ///< that peers read; 0: no peer can
+  std::size_t first_flag = 0, flag_bytes = 0; ///< where flags are in the slots
+  std::size_t region = 0;                     ///< of a slice's vector
   std::size_t room = 0;     ///< of a slice in device memory: a vector and the scratch, a region each, and the landing
   std::size_t landing = 0;  ///< of a slice, for messages from other nodes
   bool straight = false;    ///< some messages to or from other nodes need not pass through the host

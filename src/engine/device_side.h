@@ -20,7 +20,7 @@
 // That is the only thing that is asked of the device here, so nothing waits, and ranks that share a device leave it to
 // each other between their steps.
 //
-// Between ranks that have a device each, payloads aside are promised as soon as they are in the queue: the readers'
+// Between ranks that have a device each, payloads aside may be promised as soon as they are in the queue: the readers'
 // queues wait for flags that the sender's sets, and no host is between two devices. The queues cannot wait for each
 // other in a circle: nobody waits for a flag before the work that sets it is in a queue, whole, and only for what was
 // there before.
@@ -30,10 +30,18 @@
 
 namespace strata::engine {
 
+/// How far the queue is with a step.
+enum class Plan::DevicePhase : std::uint8_t {
+  fresh,
+  waiting, ///< of a slice on the host: for what is promised
+  there,   ///< likewise: it is there
+  queued,  ///< its work is in the queue
+  passed,
+};
+
 struct Plan::DeviceSide {
   static constexpr std::size_t none = SIZE_MAX;
-  /// How far the queue is with a step.
-  enum class Phase : std::uint8_t { fresh, queued, passed };
+  using Phase = DevicePhase;
   struct Incoming {
     const std::byte* peer = nullptr; ///< the sender's slots as they are mapped here; null: its payloads come as ever
     std::size_t bounce = none;       ///< of a message from another node: its place in a slice's bounce memory
@@ -46,6 +54,8 @@ struct Plan::DeviceSide {
     bool shared_by_host = false;           ///< what goes through shared memory cannot go aside
     std::size_t bounce = none;             ///< for what can go neither aside nor straight: its place in bounce memory
     std::size_t least_straight = SIZE_MAX; ///< bytes, as for Channel::least_straight()
+    /// For 2^31 slices: a flag that stood still for longer would be taken for one that is ahead.
+    bool is_promised(std::uint64_t slice) const { return promised && slice < std::uint64_t{1} << 31; }
     bool goes_straight(std::size_t bytes) const { return bytes >= least_straight; }
     bool bounces(std::size_t bytes) const { return bounce != none && (shared_by_host || !goes_straight(bytes)); }
   };
@@ -73,6 +83,7 @@ struct Plan::DeviceSide {
   std::vector<Phase> phases; ///< by slot and step
   std::array<Work, DeviceQueue::marks> under_way;
   std::uint64_t first = 0, end = 0; ///< of the work under way; its mark is the number mod marks
+  bool takes_promises = false;      ///< from some of its peers
   std::size_t bounce_bytes = 0;     ///< of a slice
   std::size_t fetched_bytes = 0;    ///< of a slice
   Scratch fetched;                  ///< copies on the host of operands in peers' slots

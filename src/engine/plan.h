@@ -206,6 +206,7 @@ private:
 
   // plan_device.cc, plan_device_steps.cc
   struct DeviceSide;
+  enum class DevicePhase : std::uint8_t;
   static std::size_t least_straight(const Port& port, std::optional<MemoryKind> networks);
   static bool lands(const Port& port, std::size_t bytes, std::optional<MemoryKind> networks);
   bool attempt_beside_device(const BoundStep& step, std::uint32_t index, Slice& slice);
@@ -223,10 +224,12 @@ private:
   bool has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const;
   bool all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const;
   void begin_beside_device(const Slice& slice);
-  bool queue_step(std::uint32_t index, const Slice& slice);
+  bool queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase);
+  static bool is_promised(const Source& source, const Slice& slice);
   bool set_flags(const Port& port, std::uint32_t index, const Slice& slice) const;
   bool await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const;
   bool settle_device();
+  bool is_given_up();
   void settle(Slice& slice, std::uint32_t index);
 
   PlanShape shape_;

@@ -27,7 +27,11 @@ std::size_t Plan::least_straight(const Port& port, std::optional<MemoryKind> net
 DeviceNeeds Plan::device_needs(std::optional<MemoryKind> networks) const {
   DeviceNeeds needs;
   for (const auto& channel : channels_)
-    if (channel) needs.slots = std::max(needs.slots, channel->aside_bytes());
+    if (channel && channel->aside_bytes() > needs.slots) {
+      needs.slots = channel->aside_bytes();
+      needs.flag_bytes = channel->flag_bytes();
+      needs.first_flag = needs.slots - needs.flag_bytes;
+    }
   needs.region = scratch_region_bytes_;
   for (const BoundStep& step : steps_) {
     const std::size_t bytes = most_bytes(step.range);
@@ -94,6 +98,7 @@ Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byt
 }
 
 void Plan::let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters) {
+  device_->takes_promises = std::find(waiters.begin(), waiters.end(), true) != waiters.end();
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     if (steps_[s].kind != sched::Kind::send) continue;
     DeviceSide::Outgoing& send = device_->steps[s].send;
@@ -159,18 +164,25 @@ bool Plan::all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice)
 }
 
 /// Puts a mark behind what a step has put into the queue.
-bool Plan::queue_step(std::uint32_t index, const Slice& slice) {
+bool Plan::queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase) {
   const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
   if (!device_->queue.mark(static_cast<std::uint32_t>(device_->end % DeviceQueue::marks))) return false;
   device_->under_way[device_->end++ % DeviceQueue::marks] = {slot, index};
-  device_->phase(slot, index) = DeviceSide::Phase::queued;
+  device_->phase(slot, index) = phase;
   return true;
+}
+
+bool Plan::is_given_up() {
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const auto& channel) { return channel && channel->is_given_up(); });
 }
 
 bool Plan::settle_device() {
   bool moved = false;
   while (device_->first < device_->end &&
          device_->queue.passed(static_cast<std::uint32_t>(device_->first % DeviceQueue::marks))) {
+    // A queue that gave up has let its readers' run on, and theirs: what has run then proves nothing.
+    if (device_->takes_promises && is_given_up()) return moved;
     const DeviceSide::Work work = device_->under_way[device_->first++ % DeviceQueue::marks];
     settle(slices_[work.slot], work.step);
     moved = true;
@@ -181,13 +193,14 @@ bool Plan::settle_device() {
 /// Tells the peers that the work of a step has run.
 void Plan::settle(Slice& slice, std::uint32_t index) {
   const BoundStep& step = steps_[index];
-  device_->phase(slice.number % shape_.window, index) = DeviceSide::Phase::passed;
+  DeviceSide::Phase& phase = device_->phase(slice.number % shape_.window, index);
+  phase = phase == DeviceSide::Phase::waiting ? DeviceSide::Phase::there : DeviceSide::Phase::passed;
   if (!slice.request->on_device) return; // the step goes on by itself
   const auto [begin, end] = slice.geometry->ranges[index];
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
   const DeviceSide::Outgoing& send = device_->steps[index].send;
   for (const Port& port : step.ports)
-    if (port.shares_memory && send.aside && !send.promised)
+    if (port.shares_memory && send.aside && !send.is_promised(slice.number))
       port.channel->publish_aside(port.index, slice.number, bytes);
   if (send.bounce != DeviceSide::none) return; // the step goes on by itself
   for (const Source& source : step.sources)

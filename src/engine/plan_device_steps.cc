@@ -23,6 +23,8 @@ bool Plan::attempt_send_on_device(const BoundStep& step, std::uint32_t index, Sl
     ++slice.open_steps; // until it is settled
     slice.reached[index] = static_cast<std::uint32_t>(step.ports.size());
     return true;
+  case DeviceSide::Phase::waiting:
+  case DeviceSide::Phase::there:
   case DeviceSide::Phase::queued:
     return false;
   case DeviceSide::Phase::passed:
@@ -41,11 +43,11 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
     if (!port.shares_memory || !send.aside) continue;
     const std::size_t room = port.channel->room_aside(port.index, slice.number);
     if (room == transport::Channel::nowhere || !device_->queue.put_aside(room, payload, bytes)) return false;
-    if (send.promised && !set_flags(port, index, slice)) return false;
+    if (send.is_promised(slice.number) && !set_flags(port, index, slice)) return false;
   }
   if (send.bounces(bytes) && !device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
-  if (!queue_step(index, slice)) return false;
-  if (!send.promised) return true;
+  if (!queue_step(index, slice, DeviceSide::Phase::queued)) return false;
+  if (!send.is_promised(slice.number)) return true;
   for (const Port& port : step.ports)
     if (port.shares_memory) port.channel->promise_aside(port.index, slice.number, bytes);
   return true;
@@ -56,6 +58,11 @@ bool Plan::set_flags(const Port& port, std::uint32_t index, const Slice& slice) 
   return std::all_of(readers_[index].begin(), readers_[index].end(), [&](std::int32_t reader) {
     return device_->queue.set_flag(port.channel->flag_aside(port.index, slice.number, reader), value);
   });
+}
+
+bool Plan::is_promised(const Source& source, const Slice& slice) {
+  return source.port.channel != nullptr &&
+         source.port.channel->promised_aside(source.port.index, slice.number) != transport::Channel::nowhere;
 }
 
 /// Before the queue reads what has arrived of a source.
@@ -133,7 +140,7 @@ bool Plan::attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& 
                            ? device_->queue.reduce(request.element, request.operation, to,
                                                    {device_->operands.data(), step.sources.size()}, count)
                            : device_->queue.copy(to, device_->operands[0].at, count * request.reducer.element_bytes);
-  if (!entered || !queue_step(index, slice)) return false;
+  if (!entered || !queue_step(index, slice, DeviceSide::Phase::queued)) return false;
   ++slice.open_steps; // until it is settled
   return true;
 }
@@ -144,7 +151,12 @@ bool Plan::attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slic
   switch (device_->phase(slice.number % shape_.window, index)) {
   case DeviceSide::Phase::fresh:
     break;
+  case DeviceSide::Phase::waiting:
   case DeviceSide::Phase::queued:
+    return false;
+  case DeviceSide::Phase::there:
+    if (!device_->full() && fetch(step, index, slice))
+      (void)queue_step(index, slice, DeviceSide::Phase::queued); // a failure is kept
     return false;
   case DeviceSide::Phase::passed:
     return use_fetched(step, index, slice);
@@ -155,7 +167,17 @@ bool Plan::attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slic
   });
   if (on_host)
     return step.kind == sched::Kind::reduce ? attempt_reduce(step, index, slice) : attempt_recv(step, index, slice);
-  if (!device_->full() && fetch(step, index, slice)) (void)queue_step(index, slice); // a failure is kept
+  if (device_->full()) return false;
+  bool waits = false;
+  for (std::size_t i = 0; i < step.sources.size(); ++i) {
+    waits |= is_promised(step.sources[i], slice);
+    if (!await_promise(index, i, slice)) return false;
+  }
+  // A copy to the host's memory may hold up the caller until it is done: it enters the queue when it can begin.
+  if (waits)
+    (void)queue_step(index, slice, DeviceSide::Phase::waiting); // a failure is kept, likewise below
+  else if (fetch(step, index, slice))
+    (void)queue_step(index, slice, DeviceSide::Phase::queued);
   return false;
 }
 
@@ -176,9 +198,7 @@ bool Plan::fetch(const BoundStep& step, std::uint32_t index, const Slice& slice)
     const std::size_t offset = port.channel->arrived_aside(port.index, slice.number);
     if (offset == transport::Channel::nowhere) continue;
     const std::byte* const slots = device_->steps[index].sources[i].peer;
-    if (!await_promise(index, i, slice) ||
-        !device_->queue.copy(fetched_room(step, index, i, slice), slots + offset, bytes))
-      return false;
+    if (!device_->queue.copy(fetched_room(step, index, i, slice), slots + offset, bytes)) return false;
   }
   return true;
 }

@@ -83,6 +83,8 @@ public:
   /// channel's own, which the sender and some of its receivers reach and the channel never touches (a device's). 0: not
   /// with this channel.
   virtual std::size_t aside_bytes() const { return 0; }
+  /// Of these the last, for the flags of what is promised.
+  virtual std::size_t flag_bytes() const { return 0; }
   static constexpr std::size_t nowhere = SIZE_MAX;
   /// As room(), for a payload that is to be put aside: its offset in that memory, or nowhere.
   virtual std::size_t room_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
@@ -160,6 +162,10 @@ public:
   /// The call is given up: its payloads are not read any more when this returns, if need be because the connections to
   /// peers that did not take them are dropped. Takes a few seconds at most.
   virtual void give_up_call() {}
+
+  /// Whether some rank that shares this memory has given up a call of this plan; then failure() says so from now on.
+  /// What was promised after that may be anything.
+  virtual bool is_given_up() { return false; }
 
   /// This rank will not use the channel any more; it may be destroyed once quiescent() is true: then no peer reads its
   /// memory any more, and nothing is put into places that it has offered. Sends nothing that needs an answer.

@@ -35,7 +35,7 @@ unit_tests_SOURCES += \
   tests/unit/network_model.h \
   tests/unit/new_folder.h \
   tests/unit/probed_network.h \
-  tests/unit/plan_world.h \
+  tests/unit/device_world.h tests/unit/plan_world.h \
   tests/unit/programs.h \
   tests/unit/samples.h \
   tests/unit/share.h \
@@ -63,7 +63,7 @@ joinable_tests += \
   tests/unit/comm_link_flow_test.cc \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \
-  tests/unit/engine_device_test.cc \
+  tests/unit/engine_device_test.cc tests/unit/engine_flags_test.cc \
   tests/unit/engine_wait_test.cc \
   tests/unit/hier_bytes_test.cc \
   tests/unit/hier_composition_test.cc \

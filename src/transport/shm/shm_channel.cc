@@ -42,14 +42,6 @@ std::size_t ShmChannel::peer_index(std::int32_t rank) {
   return peer_ranks_.size() - 1;
 }
 
-/// The number of ranks of the node below `rank`, which is the same for all of them: they reach each other.
-std::size_t ShmChannel::place_in_node(std::int32_t rank) const {
-  std::size_t place = 0;
-  for (std::int32_t below = 0; below < rank; ++below)
-    place += below == neighbours_->self || neighbours_->views[static_cast<std::size_t>(below)] != nullptr ? 1 : 0;
-  return place;
-}
-
 Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neighbours> neighbours,
                                                      const ChannelShape& shape) {
   Segment& segment = *neighbours->own;
@@ -83,7 +75,13 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   if (!lease) return lease.error();
   channel->block_offset_ = *lease;
   channel->block_bytes_ = end;
-  channel->ranks_of_node_ = channel->place_in_node(static_cast<std::int32_t>(channel->neighbours_->views.size()));
+  // The same for all ranks of the node: they reach each other.
+  for (std::size_t rank = 0; rank < channel->neighbours_->views.size(); ++rank) {
+    channel->places_.push_back(channel->ranks_of_node_);
+    const bool is_here =
+        static_cast<std::int32_t>(rank) == channel->neighbours_->self || channel->neighbours_->views[rank] != nullptr;
+    channel->ranks_of_node_ += is_here ? 1 : 0;
+  }
   channel->flag_bytes_ = shape.outgoing.size() * shape.window * channel->ranks_of_node_ * sizeof(std::uint32_t);
   std::byte* block = segment.view().at(*lease);
   populate(block, end);
@@ -93,6 +91,7 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   header->entries = directory.size();
   header->bytes = end;
   header->finished.store(0, std::memory_order_relaxed);
+  header->given_up.store(0, std::memory_order_relaxed);
   header->departed.store(0, std::memory_order_release);
   std::memcpy(block + sizeof(BlockHeader), directory.data(), directory.size() * sizeof(DirectoryEntry));
   for (Sender& sender : channel->senders_)
@@ -119,6 +118,13 @@ Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
     peers_[i].block_bytes = bytes;
     populate(view.at(announcements[rank]), bytes);
   }
+  for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+    const auto& view = neighbours_->views[rank];
+    if (view == nullptr || announcements[rank] == 0 || announcements[rank] % line_bytes != 0 ||
+        !view->contains(announcements[rank], sizeof(BlockHeader)))
+      continue;
+    given_up_.push_back(&reinterpret_cast<const BlockHeader*>(view->at(announcements[rank]))->given_up);
+  }
   for (std::size_t i = 0; i < shape_.incoming.size(); ++i) {
     const auto rank = static_cast<std::size_t>(shape_.incoming[i].peer);
     if (Status found = find_message(i, announcements[rank]); !found) return found;
@@ -144,7 +150,7 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
       continue;
     const bool fits = entry.offset <= block_bytes && entry.offset % line_bytes == 0 &&
                       entry.stride <= (block_bytes - entry.offset) / shape_.window && entry.payload <= entry.stride &&
-                      message.most_bytes <= entry.stride - entry.payload;
+                      entry.message < count && message.most_bytes <= entry.stride - entry.payload;
     if (!fits) break;
     const std::size_t flags = block_bytes + flag_offset(entry.message, 0, neighbours_->self);
     receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset, flags});
@@ -231,12 +237,25 @@ const void* ShmChannel::arrived(std::size_t index, std::uint64_t slice) {
 
 void ShmChannel::finished(std::uint64_t slice) { own().finished.store(slice + 1, std::memory_order_release); }
 
+void ShmChannel::give_up_call() {
+  if (connected_) own().given_up.store(1, std::memory_order_seq_cst);
+}
+
+bool ShmChannel::is_given_up() {
+  const bool given_up = std::any_of(given_up_.begin(), given_up_.end(), [](const std::atomic<std::uint32_t>* one) {
+    return one->load(std::memory_order_seq_cst) != 0;
+  });
+  if (given_up) failure_ = "a rank of the node has given up the call";
+  return given_up;
+}
+
 // The owner of a block must not lease it anew before every rank that had it connected is through with it: each says
 // so in the block's `departed` when it closes its own channel.
 void ShmChannel::depart() {
   for (Peer& peer : peers_)
     peer.block->departed.fetch_add(1, std::memory_order_release);
   peers_.clear();
+  given_up_.clear();
   blocks_are_left();
 }
 

@@ -35,6 +35,7 @@ struct BlockHeader {
   std::uint64_t bytes;                                     ///< of the whole block
   alignas(line_bytes) std::atomic<std::uint64_t> finished; ///< slices that the owner of the block has finished reading
   alignas(line_bytes) std::atomic<std::uint32_t> departed; ///< ranks that have closed their side of this block
+  std::atomic<std::uint32_t> given_up;                     ///< 1: its owner has given up a call of this plan
 };
 
 class ShmChannel final : public Channel {
@@ -52,11 +53,15 @@ public:
   void finished(std::uint64_t slice) override;
   void depart() override;
   bool quiescent() override;
+  void give_up_call() override;
+  bool is_given_up() override;
+  const char* failure() const override { return failure_; }
 
   bool shares_memory() const override { return true; }
   void* room(std::size_t index, std::uint64_t slice) override;
   void publish(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
   std::size_t aside_bytes() const override { return block_bytes_ + flag_bytes_; }
+  std::size_t flag_bytes() const override { return flag_bytes_; }
   std::size_t room_aside(std::size_t index, std::uint64_t slice) override;
   void publish_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
   std::size_t arrived_aside(std::size_t index, std::uint64_t slice) override;
@@ -92,10 +97,10 @@ private:
   void mark_published(std::size_t index, std::uint64_t slice, std::uint64_t number, std::size_t bytes);
   BlockHeader& own() { return *reinterpret_cast<BlockHeader*>(neighbours_->own->view().at(block_offset_)); }
   Status find_message(std::size_t index, std::uint64_t announced);
-  std::size_t place_in_node(std::int32_t rank) const;
   /// Behind a block, of a message by its number in the directory.
   std::size_t flag_offset(std::size_t message, std::uint64_t slot, std::int32_t reader) const {
-    return ((message * shape_.window + slot) * ranks_of_node_ + place_in_node(reader)) * sizeof(std::uint32_t);
+    return ((message * shape_.window + slot) * ranks_of_node_ + places_[static_cast<std::size_t>(reader)]) *
+           sizeof(std::uint32_t);
   }
 
   std::shared_ptr<const Neighbours> neighbours_;
@@ -107,6 +112,9 @@ private:
   bool connected_ = false;
   std::vector<Peer> peers_;
   std::vector<std::int32_t> peer_ranks_;
+  std::vector<const std::atomic<std::uint32_t>*> given_up_; ///< of all ranks of the node that have such a channel
+  std::vector<std::size_t> places_;                         ///< by rank: how many ranks of the node are below it
+  const char* failure_ = nullptr;
   std::vector<Sender> senders_;
   std::vector<Receiver> receivers_;
 };

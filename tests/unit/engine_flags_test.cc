@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Queues of devices that wait for each other by flags.
+#include "device_world.h"
+
+#include <gtest/gtest.h>
+
+namespace strata::engine {
+namespace {
+
+TEST(DeviceFlags, WaitsForFlagsWhereEachRankHasADevice) {
+  std::mt19937 random(std::random_device{}());
+  DeviceWorld::own_devices_ = true;
+  for (const Machine& machine : {factors({4}), factors({2, 3}), nodes({4, 1, 3})})
+    for (const hier::Composition& composition : some_compositions(machine.size(), 8, random)) {
+      const unsigned seed = std::random_device{}();
+      Setting setting{hierarchy(machine, by_node(machine)), composition,
+                      seed % 2 == 0 ? Carriage::both : Carriage::memory};
+      setting.window = 1 + seed % 4;
+      expect_right(setting, seed);
+      if (testing::Test::HasFatalFailure()) break;
+    }
+  DeviceWorld::own_devices_ = false;
+}
+
+/// Nothing is seen to have run before the gate is opened; reductions are counted as they are put into a queue.
+struct CountingStream : device::PassingStream {
+  using PassingStream::PassingStream;
+  Status reduce(Element element, Operation operation, void* to, std::span<const void* const> from,
+                std::size_t count) override {
+    if (count > 0) ++reductions;
+    return real->reduce(element, operation, to, from, count);
+  }
+  Status record(device::Event& event) override;
+  static inline int reductions = 0;
+};
+struct GatedEvent : device::Event {
+  explicit GatedEvent(std::unique_ptr<Event> marked) : real(std::move(marked)) {}
+  Result<bool> reached() override { return open ? real->reached() : false; }
+  std::unique_ptr<Event> real;
+  static inline bool open = true;
+};
+Status CountingStream::record(device::Event& event) { return real->record(*static_cast<GatedEvent&>(event).real); }
+struct GatedDriver : device::DriverWithStreams<CountingStream> {
+  using DriverWithStreams::DriverWithStreams;
+  Result<std::unique_ptr<device::Event>> make_event(std::int32_t device) override {
+    auto event = SharingDriver::make_event(device);
+    return std::unique_ptr<device::Event>(std::make_unique<GatedEvent>(std::move(*event)));
+  }
+};
+
+/// Reductions of a ring of four ranks that have entered the queues though no host has seen any work to have run.
+int reductions_without_hosts(bool own_devices) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({4}));
+  setting.composition = *hier::composition_from("ring", setting.hierarchy);
+  DeviceWorld::own_devices_ = own_devices;
+  DeviceWorld::make_driver_ = DeviceWorld::made<GatedDriver>;
+  int entered = 0;
+  {
+    DeviceWorld world(setting, 1);
+    CountingStream::reductions = 0;
+    GatedEvent::open = false;
+    const auto gate_opens = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    world.between_steps_ = [&] {
+      if (GatedEvent::open || std::chrono::steady_clock::now() < gate_opens) return;
+      entered = CountingStream::reductions;
+      GatedEvent::open = true;
+    };
+    EXPECT_EQ(world.run({Element::int32, Operation::sum, 400, vectors::Buffers::Place::same, 1}, ~0U), "");
+  }
+  DeviceWorld::own_devices_ = false;
+  DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+  return entered;
+}
+
+TEST(DeviceFlags, PutsNoHostBetweenDevicesOfTheirOwn) {
+  EXPECT_EQ(reductions_without_hosts(true), 4 * 3) << "each of four ranks adds three times";
+  EXPECT_EQ(reductions_without_hosts(false), 0) << "on one device, the hosts say when a payload is there";
+}
+
+TEST(DeviceFlags, StopsToWaitForFlagsThatNobodySets) {
+  const auto accelerator = std::make_shared<Accelerator>();
+  accelerator->faults.devices = 2;
+  std::vector<std::unique_ptr<comm::Device>> devices;
+  std::vector<std::unique_ptr<comm::PeerSlots>> slots;
+  for (std::int32_t number = 0; number < 2; ++number) {
+    devices.push_back(std::make_unique<comm::Device>(std::make_unique<device::SharingDriver>(accelerator),
+                                                     std::size_t{1} << 20, std::size_t{1} << 28));
+    engine::DeviceNeeds needs;
+    needs.slots = needs.flag_bytes = needs.region = needs.room = 4096;
+    needs.inputs = 1;
+    slots.push_back(
+        std::move(*comm::PeerSlots::make(*devices.back(), number, needs, 1, comm::PeerSlots::Flags::wanted)));
+    EXPECT_TRUE(comm::PeerSlots::parsed(slots.back()->announcement()).waits);
+  }
+  const std::byte* const peer = *slots[0]->map(slots[1]->announcement());
+  // More than are remembered, of few flags: what is remembered of older ones must not set a flag back.
+  for (std::uint32_t value = 1; value < 200; ++value) {
+    EXPECT_TRUE(slots[1]->set_flag(128 + value % 4 * 4, value));
+    EXPECT_TRUE(slots[0]->wait_for_flag(peer + 128 + value % 4 * 4, value));
+  }
+  (void)slots[1]->stream().synchronise();
+  for (std::uint32_t value = 200; value < 208; ++value)
+    EXPECT_TRUE(slots[0]->wait_for_flag(peer + 128 + value % 4 * 4, value));
+  EXPECT_TRUE(slots[0]->mark(0));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  while (std::chrono::steady_clock::now() < end)
+    ASSERT_FALSE(slots[0]->passed(0)) << "a flag is 0 at first";
+  slots[0]->give_up();
+  EXPECT_TRUE(slots[0]->passed(0));
+  EXPECT_EQ(slots[0]->failure(), "");
+  for (auto& each : slots)
+    each->leave();
+}
+
+/// The first device never sets a flag.
+struct MuteStream : device::PassingStream {
+  using PassingStream::PassingStream;
+  Status set_word(std::uint32_t* word, std::uint32_t value) override {
+    return mute ? ok() : real->set_word(word, value);
+  }
+  bool mute = false;
+};
+struct MutingDriver : device::SharingDriver {
+  using SharingDriver::SharingDriver;
+  Result<std::unique_ptr<device::Stream>> make_stream(std::int32_t device) override {
+    auto stream = std::make_unique<MuteStream>(std::move(*SharingDriver::make_stream(device)));
+    streams.push_back(device == 0 ? stream.get() : nullptr);
+    return std::unique_ptr<device::Stream>(std::move(stream));
+  }
+  static inline std::vector<MuteStream*> streams;
+};
+
+// What rank 1 lets its queue run on for, its own flags for rank 2 among it, is no result.
+TEST(DeviceFlags, IsNotDoneWhenAQueueThatItWaitedForWasGivenUp) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({4}));
+  setting.composition = *hier::composition_from("ring", setting.hierarchy);
+  DeviceWorld::own_devices_ = true;
+  DeviceWorld::make_driver_ = DeviceWorld::made<MutingDriver>;
+  {
+    DeviceWorld world(setting, 1);
+    for (MuteStream* const stream : MutingDriver::streams)
+      if (stream != nullptr) stream->mute = true;
+    EXPECT_EQ(world.seen_by_the_last_when_rank_1_gives_up(
+                  {Element::int32, Operation::sum, 400, vectors::Buffers::Place::same, 1}),
+              "not done: a rank of the node has given up the call");
+  }
+  MutingDriver::streams.clear();
+  DeviceWorld::own_devices_ = false;
+  DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+}
+
+/// As if no queue waited for a flag.
+struct DeafStream : device::PassingStream {
+  using PassingStream::PassingStream;
+  Status wait_for_word(const std::uint32_t*, std::uint32_t) override { return ok(); }
+};
+
+TEST(DeviceFlags, IsSeenToBeWrongWhenNoQueueWaitsForAFlag) {
+  const auto ring_with = [](DeviceWorld::MakeDriver make_driver) {
+    Setting setting;
+    setting.hierarchy = hierarchy(factors({4}));
+    setting.composition = *hier::composition_from("ring", setting.hierarchy);
+    DeviceWorld::own_devices_ = true;
+    DeviceWorld::make_driver_ = make_driver;
+    std::string wrong;
+    {
+      DeviceWorld world(setting, 1);
+      for (unsigned salt = 1; salt < 9; ++salt)
+        wrong += world.run({Element::int32, Operation::sum, 3000, vectors::Buffers::Place::same, salt}, ~0U);
+    }
+    DeviceWorld::own_devices_ = false;
+    DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+    return wrong;
+  };
+  EXPECT_EQ(ring_with(DeviceWorld::made<device::SharingDriver>), "");
+  EXPECT_NE(ring_with(DeviceWorld::made<device::DriverWithStreams<DeafStream>>), "");
+}
+
+} // namespace
+} // namespace strata::engine
