@@ -195,6 +195,50 @@ TEST(PeerCalls, AllocateNothingOnTheDeviceWhenTheyAreRepeated) {
   EXPECT_EQ(made_by(1), made_by(6));
 }
 
+struct CountingWaits : device::PassingStream {
+  using PassingStream::PassingStream;
+  Status wait_for_word(const std::uint32_t* word, std::uint32_t value) override {
+    ++waits;
+    return real->wait_for_word(word, value);
+  }
+  static inline std::atomic<int> waits{0};
+};
+
+/// Of all ranks, for flags in the second of two calls by rings, on as many devices.
+int waits_of_a_call(DevicePeer peer, int devices, const char* more_faults = "") {
+  constexpr int ranks = 4;
+  constexpr std::int64_t count = 4000;
+  Options options = with_algorithm("ring");
+  options.device_peer = peer;
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.accelerator->faults = *device::parse_faults(fmt::format("devices={}{}", devices, more_faults));
+  device.give_devices<device::DriverWithStreams<CountingWaits>>(job);
+  Faults faults(ranks);
+  std::atomic<int> before{0};
+  job.run_in_context([&](Context& context) {
+    for (unsigned salt = 1; salt < 3; ++salt) {
+      const auto mine = vectors::contribution(Element::int32, Operation::sum, context.rank(), count, salt);
+      KindOfMemory vector(*device.accelerator, Kind::device, context.rank() % devices, mine.size(), 0);
+      std::memcpy(vector.reach(mine.size()), mine.data(), mine.size());
+      const Call call{vector.pointer(), vector.pointer(), count, Element::int32, Operation::sum};
+      if (salt == 2 && context.rank() == 0) before = CountingWaits::waits.load();
+      if (context.all_reduce(call) != Outcome::done) faults.add(context, "not done: " + context.trouble());
+      const auto wanted = vectors::reduction(Element::int32, Operation::sum, ranks, count, salt);
+      faults.add(context, vectors::difference(wanted, vector.reach(mine.size()), sizeof(std::int32_t)));
+    }
+  });
+  EXPECT_EQ(faults.text(), "");
+  return CountingWaits::waits - before;
+}
+
+TEST(PeerCalls, WaitForFlagsOnlyWhereEachRankHasADeviceAndItIsAskedFor) {
+  EXPECT_GT(waits_of_a_call(DevicePeer::flags, 4), 0);
+  EXPECT_EQ(waits_of_a_call(DevicePeer::flags, 2), 0) << "two ranks are on each device";
+  EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4), 0);
+  EXPECT_EQ(waits_of_a_call(DevicePeer::flags, 4, ",no-words"), 0) << "these devices cannot";
+}
+
 TEST(PeerCalls, EndWhenTheDeviceIsLost) {
   Options options = with_algorithm("direct", 32768);
   options.hang_seconds = 0;

@@ -28,6 +28,20 @@ TEST_F(CudaDriverTest, UsesAStreamOfTheProgramInItsOwnContextAndLeavesItThere) {
   cuda().leave_context();
 }
 
+TEST_F(CudaDriverTest, SetsAndAwaitsWordsInTheMemoryOfADevice) {
+  const auto memory = driver_->allocate(1, 256);
+  ASSERT_TRUE(memory) << memory.error().message;
+  const auto stream = driver_->make_stream(1);
+  ASSERT_TRUE(stream) << stream.error().message;
+  auto* const word = static_cast<std::uint32_t*>(*memory) + 3;
+  *word = 0; // which the tests' libcuda has in the host's memory
+  EXPECT_TRUE((*stream)->set_word(word, 9));
+  EXPECT_EQ(*word, 9u);
+  EXPECT_TRUE((*stream)->wait_for_word(word, 9));
+  EXPECT_EQ(calls("cuStreamWaitValue32"), 1u);
+  EXPECT_TRUE(driver_->free(*memory));
+}
+
 TEST_F(CudaDriverTest, TakesTheDefaultStreamOfTheCurrentContext) {
   const auto nowhere = driver_->adopt_stream(nullptr);
   ASSERT_FALSE(nowhere) << "there is no current context";

@@ -74,7 +74,8 @@ static CUresult check_word(CUstream stream, CUdeviceptr place) {
   const struct allocation* const found = fake_allocation_at((const void*)(uintptr_t)place);
   NEEDS(fake_current_context() != NULL && (stream == NULL || stream->context == fake_current_context()),
         CUDA_ERROR_INVALID_CONTEXT);
-  NEEDS(found != NULL && found->kind == fake_pinned && place % 4 == 0, CUDA_ERROR_INVALID_VALUE);
+  NEEDS(found != NULL && (found->kind == fake_pinned || found->kind == fake_device) && place % 4 == 0,
+        CUDA_ERROR_INVALID_VALUE);
   return CUDA_SUCCESS;
 }
 
