@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 
 namespace strata::transport::shm {
@@ -93,7 +94,8 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   header->finished.store(0, std::memory_order_relaxed);
   header->given_up.store(0, std::memory_order_relaxed);
   header->departed.store(0, std::memory_order_release);
-  std::memcpy(block + sizeof(BlockHeader), directory.data(), directory.size() * sizeof(DirectoryEntry));
+  std::uninitialized_copy(directory.begin(), directory.end(),
+                          reinterpret_cast<DirectoryEntry*>(block + sizeof(BlockHeader)));
   for (Sender& sender : channel->senders_)
     sender.slots = block + sender.offset;
   for (const Incoming& message : shape.incoming)
