@@ -208,30 +208,38 @@ TEST_P(ShmChannelTest, PromisesAPayloadUnderAFlagOfItsReader) {
   EXPECT_EQ(channels[1]->promised_aside(0, 0), Channel::nowhere) << "it is there";
 }
 
-// Of three ranks, the first sends two messages with the same tag and begin, to one of the others each.
-TEST(ShmChannel, TellsMessagesApartByTheirReceivers) {
-  constexpr sched::Tag tag{0, 0, 1};
-  std::vector<std::unique_ptr<ShmTransport>> transports;
-  std::vector<PeerAddress> addresses;
-  for (std::uint64_t rank = 0; rank < 3; ++rank) {
-    transports.push_back(std::move(*ShmTransport::create(Backing::memfd, mebibyte)));
-    addresses.push_back({rank + 1, transports.back()->address()});
+/// Three ranks, of which the first sends two messages with the same tag and begin, to one of the others each.
+class ShmChannelOfThree : public testing::Test {
+protected:
+  ShmChannelOfThree() {
+    std::vector<PeerAddress> addresses;
+    for (std::uint64_t rank = 0; rank < 3; ++rank) {
+      transports.push_back(std::move(*ShmTransport::create(Backing::memfd, mebibyte)));
+      addresses.push_back({rank + 1, transports.back()->address()});
+    }
+    std::vector<std::uint64_t> announcements;
+    for (std::int32_t rank = 0; rank < 3; ++rank) {
+      ChannelShape shape;
+      if (rank == 0)
+        shape.outgoing = {{tag, 0, {1}, 100}, {tag, 0, {2}, 100}};
+      else
+        shape.incoming = {{tag, 0, 0, 100}};
+      links.push_back(
+          std::move(*transports[static_cast<std::size_t>(rank)]->link(addresses, rank, {true, true, true})));
+      channels.push_back(std::move(*links.back()->prepare(shape)));
+      announcements.push_back(channels.back()->announcement());
+    }
+    for (const auto& channel : channels)
+      EXPECT_TRUE(channel->connect(announcements));
   }
+
+  static constexpr sched::Tag tag{0, 0, 1};
+  std::vector<std::unique_ptr<ShmTransport>> transports;
   std::vector<std::unique_ptr<Links>> links;
   std::vector<std::unique_ptr<Channel>> channels;
-  std::vector<std::uint64_t> announcements;
-  for (std::int32_t rank = 0; rank < 3; ++rank) {
-    ChannelShape shape;
-    if (rank == 0)
-      shape.outgoing = {{tag, 0, {1}, 100}, {tag, 0, {2}, 100}};
-    else
-      shape.incoming = {{tag, 0, 0, 100}};
-    links.push_back(std::move(*transports[static_cast<std::size_t>(rank)]->link(addresses, rank, {true, true, true})));
-    channels.push_back(std::move(*links.back()->prepare(shape)));
-    announcements.push_back(channels.back()->announcement());
-  }
-  for (const auto& channel : channels)
-    ASSERT_TRUE(channel->connect(announcements));
+};
+
+TEST_F(ShmChannelOfThree, TellsMessagesApartByTheirReceivers) {
   ASSERT_TRUE(channels[0]->start_send(0, 0, "for rank 1", 11));
   EXPECT_EQ(channels[2]->arrived(0, 0), nullptr) << "it is another's";
   ASSERT_TRUE(channels[0]->start_send(1, 0, "for rank 2", 11));
@@ -241,6 +249,18 @@ TEST(ShmChannel, TellsMessagesApartByTheirReceivers) {
   }
   for (const auto& channel : channels)
     channel->depart();
+}
+
+TEST_F(ShmChannelOfThree, IsReadUntilARankHasDepartedThatOnlyLooksWhetherTheCallIsGivenUp) {
+  channels[0]->depart();
+  channels[1]->depart();
+  EXPECT_FALSE(channels[1]->quiescent());
+  EXPECT_FALSE(channels[2]->is_given_up());
+  channels[1]->give_up_call();
+  EXPECT_TRUE(channels[2]->is_given_up()) << "of a rank that it exchanges nothing with";
+  channels[2]->depart();
+  for (const auto& channel : channels)
+    EXPECT_TRUE(channel->quiescent());
 }
 
 TEST_P(ShmChannelTest, TellsAPayloadThatWasPutAsideFromOneThatItCarries) {

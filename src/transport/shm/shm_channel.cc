@@ -105,6 +105,10 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
 
 Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
   blocks_are_announced();
+  const std::size_t exchanging = peer_ranks_.size();
+  for (std::size_t rank = 0; rank < announcements.size(); ++rank)
+    if (neighbours_->views[rank] != nullptr && announcements[rank] != 0)
+      (void)peer_index(static_cast<std::int32_t>(rank)); // exchanges nothing with this one, but may give the call up
   peers_.resize(peer_ranks_.size());
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const auto rank = static_cast<std::size_t>(peer_ranks_[i]);
@@ -118,14 +122,7 @@ Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
       return Error{ErrorKind::peer, fmt::format("rank {}'s block is not that of plan {}", rank, shape_.plan)};
     peers_[i].block = block;
     peers_[i].block_bytes = bytes;
-    populate(view.at(announcements[rank]), bytes);
-  }
-  for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
-    const auto& view = neighbours_->views[rank];
-    if (view == nullptr || announcements[rank] == 0 || announcements[rank] % line_bytes != 0 ||
-        !view->contains(announcements[rank], sizeof(BlockHeader)))
-      continue;
-    given_up_.push_back(&reinterpret_cast<const BlockHeader*>(view->at(announcements[rank]))->given_up);
+    if (i < exchanging) populate(view.at(announcements[rank]), bytes);
   }
   for (std::size_t i = 0; i < shape_.incoming.size(); ++i) {
     const auto rank = static_cast<std::size_t>(shape_.incoming[i].peer);
@@ -244,8 +241,8 @@ void ShmChannel::give_up_call() {
 }
 
 bool ShmChannel::is_given_up() {
-  const bool given_up = std::any_of(given_up_.begin(), given_up_.end(), [](const std::atomic<std::uint32_t>* one) {
-    return one->load(std::memory_order_seq_cst) != 0;
+  const bool given_up = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return peer.block->given_up.load(std::memory_order_seq_cst) != 0;
   });
   if (given_up) failure_ = "a rank of the node has given up the call";
   return given_up;
@@ -257,7 +254,6 @@ void ShmChannel::depart() {
   for (Peer& peer : peers_)
     peer.block->departed.fetch_add(1, std::memory_order_release);
   peers_.clear();
-  given_up_.clear();
   blocks_are_left();
 }
 

@@ -70,7 +70,7 @@ public:
   std::size_t promised_aside(std::size_t index, std::uint64_t slice) override;
 
 private:
-  /// A rank that shares this channel's memory.
+  /// A rank of the node that has a channel of this plan. Those come first that it exchanges messages with.
   struct Peer {
     BlockHeader* block = nullptr;
     std::uint64_t block_bytes = 0; ///< that were found to be in its segment
@@ -112,8 +112,7 @@ private:
   bool connected_ = false;
   std::vector<Peer> peers_;
   std::vector<std::int32_t> peer_ranks_;
-  std::vector<const std::atomic<std::uint32_t>*> given_up_; ///< of all ranks of the node that have such a channel
-  std::vector<std::size_t> places_;                         ///< by rank: how many ranks of the node are below it
+  std::vector<std::size_t> places_; ///< by rank: how many ranks of the node are below it
   const char* failure_ = nullptr;
   std::vector<Sender> senders_;
   std::vector<Receiver> receivers_;
