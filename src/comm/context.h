@@ -163,6 +163,8 @@ private:
     std::size_t levels = 0; ///< its place in planned_levels_
     std::unique_ptr<engine::Plan> plan;
     std::unique_ptr<PeerSlots> slots; ///< null: this rank's payloads are all in host memory
+    bool left = false;                ///< its peers have heard that this rank is through with it
+    bool leave();
   };
 
   class LeftPlans;

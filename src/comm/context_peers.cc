@@ -93,7 +93,7 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
     if (const Status connected = plan.connect_device(*slots, mapped, networks); !connected) {
       tell_trouble_with_peers(connected.error().message);
       mapped.assign(count, nullptr);
-      slots->leave();
+      (void)slots->leave();
       (void)plan.connect_device(*slots, mapped, std::nullopt); // which takes no memory
     }
   }
@@ -111,7 +111,7 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
   if (slots) plan.let_read(readers, waiters_among(*announced));
   if (slots && (reads || is_read || plan.uses_device())) return ok();
   plan.disconnect_device();
-  slots.reset();
+  if (slots && slots->leave()) slots.reset(); // else they leave with the plan
   return ok();
 }
 

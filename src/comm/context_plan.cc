@@ -22,6 +22,15 @@ struct PlanCard {
 
 } // namespace
 
+/// False: not yet, because memory of peers is still mapped.
+bool Context::MadePlan::leave() {
+  if (left || !plan) return true;
+  if (slots && !slots->leave()) return false; // before its owners hear that nobody reads them any more
+  plan->depart();
+  left = true;
+  return true;
+}
+
 class Context::LeftPlans final : public Remains {
 public:
   std::vector<std::unique_ptr<transport::Links>> links; // used by the plans below
@@ -39,9 +48,10 @@ public:
     board.reset();
   }
   bool quiescent() override {
-    return (board == nullptr || board->quiescent()) &&
-           std::all_of(plans.begin(), plans.end(),
-                       [](const MadePlan& made) { return made.plan == nullptr || made.plan->quiescent(); });
+    bool all = board == nullptr || board->quiescent();
+    for (MadePlan& made : plans)
+      all &= made.leave() && (made.plan == nullptr || made.plan->quiescent());
+    return all;
   }
 };
 
@@ -67,11 +77,8 @@ Context::~Context() {
     process_.statistics().add(mine);
   } catch (const std::bad_alloc&) { // these calls are not counted
   }
-  for (MadePlan& made : plans_) {
-    if (!made.plan) continue;
-    if (made.slots) made.slots->leave(); // before its owners hear that nobody reads them any more
-    made.plan->depart();
-  }
+  for (MadePlan& made : plans_)
+    (void)made.leave(); // else bury() sees to it
   if (board_) board_->depart();
   put_aside();
   process_.bury(std::move(left_));
@@ -210,11 +217,11 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   on_devices &= prepared;
   if (on_devices)
     if (const Status shared = share_slots(**plan, slots); !shared) return shared.error();
-  plans_.push_back({name, levels, nullptr, nullptr}); // while a lack of memory is still one of all ranks
+  plans_.push_back({name, levels, nullptr, nullptr, false}); // while a lack of memory is still one of all ranks
   const bool works = all_agree(prepared && connected);
   if (!works && on_devices) {
-    if (slots) slots->leave();
-    (void)all_agree(true); // nobody has it mapped when it is freed
+    // Nobody has it mapped when it is freed.
+    if (!all_agree(slots == nullptr || slots->leave()) && slots) slots->keep_memory();
   }
   if (!works)
     return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();

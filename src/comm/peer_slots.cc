@@ -99,16 +99,19 @@ void PeerSlots::give_up() {
 }
 
 PeerSlots::~PeerSlots() {
-  leave();
+  (void)leave();                                                        // the driver closes what is left in the end
   if (begin_ != nullptr && !kept_) (void)device_.driver().free(begin_); // nothing to be done about it
   if (!kept_) device_.memory().give_back(bytes_);
 }
 
-void PeerSlots::leave() {
+bool PeerSlots::leave() {
   if (stream_) (void)stream_->synchronise(); // nobody needs what may still be under way
-  for (void* peer : mapped_)
-    (void)device_.driver().close_exported(peer);
-  mapped_.clear();
+  while (!mapped_.empty()) {
+    const auto closed = device_.driver().close_exported(mapped_.back());
+    if (closed && !*closed) return false;
+    mapped_.pop_back(); // of an error nobody can make anything
+  }
+  return true;
 }
 
 Result<const std::byte*> PeerSlots::map(const std::string& announced) {

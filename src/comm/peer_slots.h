@@ -33,8 +33,9 @@ public:
   const std::string& announcement() const { return announcement_; }
   /// Maps a peer's, for reading.
   Result<const std::byte*> map(const std::string& announced);
-  /// Ends all work and closes the peers' memory. Then peers may be told that this rank has left.
-  void leave();
+  /// Ends all work and closes the peers' memory. Once that is true, peers may be told that this rank has left; false:
+  /// the driver closes nothing now (Driver::hold_frees), and it is to be called again.
+  bool leave();
   /// Peers may still have it mapped: it stays until the process ends.
   void keep_memory() { kept_ = true; }
 

@@ -149,8 +149,9 @@ public:
   virtual Status prepare_reduction(const void* memory, type::Element element, type::Operation operation) = 0;
   /// An error once the device of `memory`, or what was put into its streams, has failed. Never waits.
   virtual Status check(const void* memory) = 0;
-  /// From the first hold to the last release, free(), free_pinned() and close_exported() only note what they are given:
-  /// a driver waits there for all work of a device, and a stream may be waiting for the caller.
+  /// From the first hold to the last release, free() and free_pinned() only note what they are given, and
+  /// close_exported() does nothing: a driver waits there for all work of a device, and a stream may be waiting for the
+  /// caller.
   virtual void hold_frees() = 0;
   virtual void release_frees() = 0;
   /// What this thread asks for is never part of what other threads capture into graphs, and does not break it.
@@ -165,9 +166,10 @@ public:
   virtual Result<std::string> export_memory(void* memory) = 0;
   /// Maps what another process exported, for use by `device`: a pointer to its begin. The same text opened twice gives
   /// the same pointer, to be closed as often. Errors: argument (not a handle of this driver), unsupported (denied, or
-  /// the exporter is this process or not of this machine).
+  /// the exporter is this process or not of this machine, or what was freed there since is still open here).
   virtual Result<void*> open_exported(const std::string& exported, std::int32_t device) = 0;
-  virtual Status close_exported(void* memory) = 0;
+  /// False: not while frees are held; it is as open as before. Who exported it must not free it before it is closed.
+  virtual Result<bool> close_exported(void* memory) = 0;
 
   /// Whether `device` could read and write the memory of `peer` without the host. Changes nothing.
   virtual Result<bool> reaches(std::int32_t device, std::int32_t peer) = 0;

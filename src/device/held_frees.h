@@ -34,6 +34,14 @@ public:
     free_held();
     return what();
   }
+  /// Does it now, or not at all (false).
+  Result<bool> free_unless_held(const std::function<Status()>& what) {
+    const std::lock_guard lock(mutex_);
+    if (holds_ > 0) return false;
+    free_held();
+    if (const Status done = what(); !done) return done.error();
+    return true;
+  }
   /// Frees what is held, though somebody may hold it: the driver goes.
   void flush() {
     const std::lock_guard lock(mutex_);

@@ -8,12 +8,21 @@ namespace {
 
 using device::SharingDriver;
 
-/// Of all ranks, by path.
+/// By path.
 using Rows = std::map<std::string, Tally>;
 
 struct Seen {
   std::string faults;
-  Rows rows;
+  Rows rows;                 ///< of all ranks
+  std::vector<Rows> by_rank; ///< of each
+};
+
+/// Knows its rank: the drivers of a job are made in the order of the ranks.
+struct DriverOfRank : SharingDriver {
+  using SharingDriver::SharingDriver;
+  static inline int next = 0;
+  const int rank = next++;
+  bool is_odd() const { return rank % 2 != 0; }
 };
 
 template <typename Driver = SharingDriver>
@@ -21,12 +30,15 @@ Seen seen_by(const Options& options, int ranks, const std::vector<DeviceCall>& c
   ThreadJob job(ranks, options);
   DeviceJob device;
   device.accelerator->faults = *device::parse_faults(faults);
+  DriverOfRank::next = 0;
   device.give_devices<Driver>(job);
   Seen seen;
   seen.faults = device.run(job, calls);
-  for (int rank = 0; rank < ranks; ++rank)
-    for (const auto& [path, tally] : job.process(rank).device()->tallies())
+  for (int rank = 0; rank < ranks; ++rank) {
+    seen.by_rank.push_back(job.process(rank).device()->tallies());
+    for (const auto& [path, tally] : seen.by_rank.back())
       seen.rows[path] += tally;
+  }
   return seen;
 }
 
@@ -143,24 +155,117 @@ TEST(PeerCalls, AreStagedBeyondTheBoundOfDeviceMemory) {
   EXPECT_FALSE(seen.rows.contains("peer"));
 }
 
+// ---- trouble, of all ranks or of some ----------------------------------------------------------------------------
+
 /// Only ranks with an even number can map what others exported.
-struct HalfBlindDriver : SharingDriver {
-  using SharingDriver::SharingDriver;
-  bool blind = next++ % 2 != 0;
-  static inline int next = 0;
+struct HalfBlindDriver : DriverOfRank {
+  using DriverOfRank::DriverOfRank;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override {
-    if (blind) return Error{ErrorKind::unsupported, "blind"};
-    return SharingDriver::open_exported(exported, device);
+    if (is_odd()) return Error{ErrorKind::unsupported, "blind"};
+    return DriverOfRank::open_exported(exported, device);
   }
 };
 
 TEST(PeerCalls, AreRightWhenOnlySomeRanksCanMapTheOthersMemory) {
   for (const char* algorithm : {"direct", "ring", "binomial"}) {
-    HalfBlindDriver::next = 0;
     const Seen seen = seen_by<HalfBlindDriver>(with_algorithm(algorithm, 16384, 3), 4, shown(mixtures({5, 50000})));
     EXPECT_EQ(seen.faults, "") << algorithm;
   }
 }
+
+/// Ranks with an odd number get no device memory.
+struct HalfEmptyDriver : DriverOfRank {
+  using DriverOfRank::DriverOfRank;
+  Result<void*> allocate(std::int32_t device, std::size_t bytes) override {
+    if (is_odd()) return Error{ErrorKind::resource, "empty"};
+    return DriverOfRank::allocate(device, bytes);
+  }
+};
+
+/// Ranks with an odd number have memory that nobody else may map.
+struct HalfClosedDriver : DriverOfRank {
+  using DriverOfRank::DriverOfRank;
+  Result<std::string> export_memory(void* memory) override {
+    if (is_odd()) return Error{ErrorKind::unsupported, "closed"};
+    return DriverOfRank::export_memory(memory);
+  }
+};
+
+/// Ranks 1 and 3 of four have no slots.
+template <typename Driver>
+void expect_that_the_others_have_slots() {
+  for (const char* algorithm : {"direct", "ring", "binomial"}) {
+    const Seen seen = seen_by<Driver>(with_algorithm(algorithm, 16384, 3), 4, shown(mixtures({5, 50000})));
+    EXPECT_EQ(seen.faults, "") << algorithm;
+  }
+  constexpr unsigned calls = 3;
+  constexpr std::int64_t count = 40000;
+  const std::vector<DeviceCall> all(calls, on_device(count, Place::same));
+  const Seen seen = seen_by<Driver>(with_algorithm("direct", std::uint64_t{1} << 20), 4, all);
+  EXPECT_EQ(seen.faults, "");
+  for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
+    const Rows& rows = seen.by_rank[rank];
+    ASSERT_TRUE(rows.contains("peer")) << rank;
+    EXPECT_EQ(rows.at("peer").calls, calls) << rank;
+    // The chunk that the other of the two reduces; what all others read goes through the host.
+    EXPECT_EQ(rows.at("peer").bytes, calls * count / 4 * sizeof(float)) << rank;
+    EXPECT_FALSE(rows.contains("staged")) << rank;
+  }
+  for (const std::size_t rank : {std::size_t{1}, std::size_t{3}}) {
+    const Rows& rows = seen.by_rank[rank];
+    EXPECT_FALSE(rows.contains("peer")) << rank;
+    ASSERT_TRUE(rows.contains("staged")) << rank;
+    EXPECT_EQ(rows.at("staged").calls, calls) << rank;
+  }
+}
+
+TEST(PeerCalls, StayOnTheDevicesOfRanksThatHaveMemoryThere) { expect_that_the_others_have_slots<HalfEmptyDriver>(); }
+TEST(PeerCalls, StayOnTheDevicesOfRanksThatExportTheirMemory) { expect_that_the_others_have_slots<HalfClosedDriver>(); }
+
+/// Rank 1 can put nothing but copies into its queues, as where its driver is older than what the kernels were made by.
+struct OneWithoutKernels : DriverOfRank {
+  using DriverOfRank::DriverOfRank;
+  struct WithoutKernels : device::PassingStream {
+    using PassingStream::PassingStream;
+    Status reduce(Element element, Operation operation, void* to, std::span<const void* const> from,
+                  std::size_t count) override {
+      if (from.size() > 1) return Error{ErrorKind::unsupported, "no kernels"};
+      return real->reduce(element, operation, to, from, count);
+    }
+  };
+  Result<std::unique_ptr<device::Stream>> make_stream(std::int32_t device) override {
+    auto stream = DriverOfRank::make_stream(device);
+    if (rank != 1 || !stream) return stream;
+    return std::unique_ptr<device::Stream>(std::make_unique<WithoutKernels>(std::move(*stream)));
+  }
+};
+
+TEST(PeerCalls, AreRightWhenOneRankHasNoKernels) {
+  for (const char* algorithm : {"direct", "ring", "binomial"}) {
+    const Seen seen = seen_by<OneWithoutKernels>(with_algorithm(algorithm, 16384, 3), 4, shown(mixtures({5, 50000})));
+    EXPECT_EQ(seen.faults, "") << algorithm;
+    for (std::size_t rank = 0; rank < seen.by_rank.size(); ++rank)
+      EXPECT_EQ(seen.by_rank[rank].contains("peer"), rank != 1) << algorithm << ", rank " << rank;
+  }
+  constexpr unsigned calls = 3;
+  const Seen seen = seen_by<OneWithoutKernels>(with_algorithm("direct"), 4,
+                                               std::vector<DeviceCall>(calls, on_device(40000, Place::same)));
+  EXPECT_EQ(seen.faults, "");
+  // It reads the slots of the others, which read what it sends from the host's memory.
+  EXPECT_EQ(seen.rows.at("peer").calls, 3 * calls);
+  EXPECT_EQ(seen.rows.at("peer").bytes, 3 * calls * 40000 * sizeof(float));
+  EXPECT_EQ(seen.by_rank[1].at("staged").calls, calls);
+}
+
+TEST(PeerCalls, EndWhenTheDeviceIsLost) {
+  Options options = with_algorithm("direct", 32768);
+  options.hang_seconds = 0;
+  const Seen seen = seen_by(options, 2, std::vector<DeviceCall>(2, on_device(60000, Place::same)), "lost-after=3");
+  EXPECT_NE(seen.faults.find("cannot copy a buffer from or to device memory in call 1 "), std::string::npos)
+      << seen.faults;
+}
+
+// ---- what they take -----------------------------------------------------------------------------------------------
 
 TEST(PeerCalls, FreeTheirSlotsWithTheirContext) {
   ThreadJob job(3, with_algorithm("direct"));
@@ -194,6 +299,8 @@ TEST(PeerCalls, AllocateNothingOnTheDeviceWhenTheyAreRepeated) {
   };
   EXPECT_EQ(made_by(1), made_by(6));
 }
+
+// ---- flags --------------------------------------------------------------------------------------------------------
 
 struct CountingWaits : device::PassingStream {
   using PassingStream::PassingStream;
@@ -237,14 +344,6 @@ TEST(PeerCalls, WaitForFlagsOnlyWhereEachRankHasADeviceAndItIsAskedFor) {
   EXPECT_EQ(waits_of_a_call(DevicePeer::flags, 2), 0) << "two ranks are on each device";
   EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4), 0);
   EXPECT_EQ(waits_of_a_call(DevicePeer::flags, 4, ",no-words"), 0) << "these devices cannot";
-}
-
-TEST(PeerCalls, EndWhenTheDeviceIsLost) {
-  Options options = with_algorithm("direct", 32768);
-  options.hang_seconds = 0;
-  const Seen seen = seen_by(options, 2, std::vector<DeviceCall>(2, on_device(60000, Place::same)), "lost-after=3");
-  EXPECT_NE(seen.faults.find("cannot copy a buffer from or to device memory in call 1 "), std::string::npos)
-      << seen.faults;
 }
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------

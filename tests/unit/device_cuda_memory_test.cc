@@ -93,11 +93,49 @@ TEST_F(CudaDriverTest, MapsMemoryOfAnotherProcessOnceForAllItsUsers) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(*first, *second);
   EXPECT_EQ(calls("cuIpcOpenMemHandle"), 1u);
-  EXPECT_TRUE(driver_->close_exported(*first));
+  EXPECT_TRUE(*driver_->close_exported(*first));
   EXPECT_EQ(calls("cuIpcCloseMemHandle"), 0u);
-  EXPECT_TRUE(driver_->close_exported(*second));
+  EXPECT_TRUE(*driver_->close_exported(*second));
   EXPECT_EQ(calls("cuIpcCloseMemHandle"), 1u);
   EXPECT_FALSE(driver_->close_exported(*second));
+}
+
+TEST_F(CudaDriverTest, ClosesNothingWhileAStreamMayWaitForTheHost) {
+  const auto memory = driver_->allocate(1, 4096);
+  const auto mapped = driver_->open_exported(from_another_process(*driver_->export_memory(*memory)), 0);
+  ASSERT_TRUE(mapped);
+  driver_->hold_frees();
+  EXPECT_FALSE(*driver_->close_exported(*mapped)) << "its owner would hear that it may be freed";
+  driver_->release_frees();
+  EXPECT_EQ(calls("cuIpcCloseMemHandle"), 0u) << "it is the caller's to close it";
+  EXPECT_TRUE(*driver_->close_exported(*mapped));
+  EXPECT_EQ(calls("cuIpcCloseMemHandle"), 1u);
+}
+
+// Memory that is freed, and other memory in its place, may have one handle.
+TEST_F(CudaDriverTest, TakesNoMappingOfWhatWasFreedForThatOfWhatIsThereNow) {
+  const auto before = driver_->allocate(1, 4096);
+  const std::string old = from_another_process(*driver_->export_memory(*before));
+  const auto mapped = driver_->open_exported(old, 0);
+  ASSERT_TRUE(mapped);
+  std::string now = old;
+  now[now.size() - 80] = static_cast<char>(now[now.size() - 80] ^ 1); // the id of the allocation
+  const auto stale = driver_->open_exported(now, 0);
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().kind, ErrorKind::unsupported);
+  EXPECT_NE(stale.error().message.find("still mapped"), std::string::npos) << stale.error().message;
+  EXPECT_TRUE(driver_->open_exported(now, 2)) << "on another device nothing of it is open";
+  EXPECT_TRUE(*driver_->close_exported(*mapped));
+  EXPECT_TRUE(driver_->open_exported(now, 0));
+}
+
+TEST_F(CudaDriverTest, TellsMemoryApartThatHasOnePlaceAfterTheOther) {
+  const auto first = driver_->allocate(1, 4096);
+  const std::string before = *driver_->export_memory(*first);
+  EXPECT_EQ(*driver_->export_memory(*first), before);
+  ASSERT_TRUE(driver_->free(*first));
+  const auto second = driver_->allocate(1, 4096);
+  EXPECT_NE(*driver_->export_memory(*second), before);
 }
 
 TEST_F(CudaDriverTest, ClosesWhatIsStillMapped) {

@@ -216,6 +216,19 @@ TEST_F(EmulatedDevice, DeniesAndFailsWhatItsFaultsSay) {
   EXPECT_EQ(driver_.make_stream(0).error().kind, ErrorKind::resource);
 }
 
+TEST_F(EmulatedDevice, CopiesThoughItHasNoKernels) {
+  use("no-kernels");
+  const void* const inputs[] = {memory_of({3}), memory_of({4})};
+  void* const out = memory_of({0});
+  const auto queue = stream();
+  const Status reduced = queue->reduce(Element::int32, Operation::sum, out, inputs, 1);
+  ASSERT_FALSE(reduced);
+  EXPECT_EQ(reduced.error().kind, ErrorKind::unsupported);
+  ASSERT_TRUE(queue->reduce(Element::int32, Operation::sum, out, {inputs, 1}, 1));
+  ASSERT_TRUE(queue->synchronise());
+  EXPECT_EQ(*alias(out), 3);
+}
+
 TEST_F(EmulatedDevice, IsLostAfterSoManyCopies) {
   use("lost-after=1");
   void* const memory = memory_of({3});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "device/emulated/driver.h"
+#include "device/held_frees.h"
 
 #include <gtest/gtest.h>
 
@@ -28,10 +29,20 @@ public:
     ++openings()[memory];
     return memory;
   }
-  Status close_exported(void* memory) override {
-    const std::lock_guard lock(accelerator_->mutex);
-    --openings()[memory];
-    return ok();
+  Result<bool> close_exported(void* memory) override {
+    return closes_.free_unless_held([&]() -> Status {
+      const std::lock_guard lock(accelerator_->mutex);
+      --openings()[memory];
+      return ok();
+    });
+  }
+  void hold_frees() override {
+    EmulatedDriver::hold_frees();
+    closes_.hold();
+  }
+  void release_frees() override {
+    EmulatedDriver::release_frees();
+    closes_.release();
   }
   Status free(void* memory) override {
     {
@@ -49,6 +60,7 @@ private:
   }
 
   std::shared_ptr<Accelerator> accelerator_;
+  HeldFrees closes_;
 };
 
 /// Does what the stream behind it does.

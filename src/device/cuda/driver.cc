@@ -361,7 +361,7 @@ Result<std::string> CudaDriver::export_memory(void* memory) {
                              found->device)};
   const auto state = ready();
   if (!state) return state.error();
-  return (*state)->mappings.export_memory(memory, found->device);
+  return (*state)->mappings.export_memory(memory, found->device, found->buffer);
 }
 
 Result<void*> CudaDriver::open_exported(const std::string& exported, std::int32_t device) {
@@ -370,10 +370,10 @@ Result<void*> CudaDriver::open_exported(const std::string& exported, std::int32_
   return (*state)->mappings.open(exported, device);
 }
 
-Status CudaDriver::close_exported(void* memory) {
+Result<bool> CudaDriver::close_exported(void* memory) {
   const auto state = ready();
   if (!state) return state.error();
-  return held_frees_.free([&ready = **state, memory] { return ready.mappings.close(memory); });
+  return held_frees_.free_unless_held([&] { return (*state)->mappings.close(memory); });
 }
 
 Result<bool> CudaDriver::reaches(std::int32_t device, std::int32_t peer) {

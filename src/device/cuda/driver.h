@@ -56,7 +56,7 @@ public:
   Status synchronise(std::int32_t device) override;
   Result<std::string> export_memory(void* memory) override;
   Result<void*> open_exported(const std::string& exported, std::int32_t device) override;
-  Status close_exported(void* memory) override;
+  Result<bool> close_exported(void* memory) override;
   Result<bool> reaches(std::int32_t device, std::int32_t peer) override;
   Status enable_peer_access(std::int32_t device, std::int32_t peer) override;
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <type_traits>
@@ -14,11 +16,12 @@ namespace strata::device {
 namespace {
 
 /// What travels between processes, as bytes. The nonce names the exporting process: process ids repeat over the
-/// containers of a machine.
+/// containers of a machine. The id tells memory from what has its address, and perhaps its handle, after it was freed.
 struct Exported {
-  std::array<char, 8> format{'c', 'u', 'd', 'a', 'i', 'p', 'c', '1'};
+  std::array<char, 8> format{'c', 'u', 'd', 'a', 'i', 'p', 'c', '2'};
   std::array<char, 36> machine{}; ///< the kernel's boot id, the same in all containers
   std::uint32_t unused = 0;
+  std::uint64_t buffer = 0;
   std::uint64_t process = 0;
   CUipcMemHandle handle{};
 };
@@ -52,19 +55,31 @@ Mappings::~Mappings() {
     }
 }
 
-Result<std::string> Mappings::export_memory(void* memory, std::int32_t device) {
+Result<std::string> Mappings::export_memory(void* memory, std::int32_t device, std::uint64_t buffer) {
   const auto context = contexts_.primary(device);
   if (!context) return context.error();
   const Current current(library_, *context);
   Exported exported;
   exported.machine = this_machine();
   exported.process = this_process();
+  exported.buffer = buffer;
   if (const CUresult code = library_.cuIpcGetMemHandle(&exported.handle, place_of(memory)); code != CUDA_SUCCESS) {
     Error error = library_.error(code, fmt::format("cuIpcGetMemHandle on device {}", device));
     error.kind = ErrorKind::unsupported;
     return error;
   }
   return std::string(reinterpret_cast<const char*>(&exported), sizeof exported);
+}
+
+/// Whether other memory of the same handle is open: CUDA would give that, which its owner has freed.
+bool Mappings::is_stale(const std::string& text, std::int32_t device) const {
+  const auto handle_of = [](const std::string& exported) {
+    return exported.substr(offsetof(Exported, process)); // the process and its handle
+  };
+  return std::any_of(open_.begin(), open_.end(), [&](const auto& one) {
+    const auto& [of, on] = one.first;
+    return on == device && of != text && handle_of(of) == handle_of(text);
+  });
 }
 
 Result<void*> Mappings::open(const std::string& text, std::int32_t device) {
@@ -80,6 +95,8 @@ Result<void*> Mappings::open(const std::string& text, std::int32_t device) {
   const auto context = contexts_.primary(device);
   if (!context) return context.error();
   const std::lock_guard lock(mutex_);
+  if (is_stale(text, device))
+    return Error{ErrorKind::unsupported, "a peer's memory is still mapped that had this place before it was freed"};
   Mapping& mapping = open_[{text, device}];
   if (mapping.uses == 0) {
     const Current current(library_, *context);

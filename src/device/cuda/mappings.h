@@ -22,7 +22,8 @@ public:
   /// Closes what is still open.
   ~Mappings();
 
-  Result<std::string> export_memory(void* memory, std::int32_t device);
+  /// `buffer` is the id of the allocation.
+  Result<std::string> export_memory(void* memory, std::int32_t device, std::uint64_t buffer);
   Result<void*> open(const std::string& exported, std::int32_t device);
   Status close(void* memory);
 
@@ -32,10 +33,13 @@ private:
     std::size_t uses = 0;
   };
 
+  bool is_stale(const std::string& text, std::int32_t device) const;
+
   const Library& library_;
   Contexts& contexts_;
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::int32_t>, Mapping> open_; ///< by handle and the device it is mapped for
+  std::map<std::pair<std::string, std::int32_t>, Mapping>
+      open_; ///< by what was exported and the device it is mapped for
 };
 
 } // namespace strata::device

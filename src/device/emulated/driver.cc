@@ -101,6 +101,8 @@ Status EmulatedStream::reduce(type::Element element, type::Operation operation, 
   if (function == nullptr || from.empty() || from.size() > most_inputs)
     return argument_error(fmt::format("no reduction {} of {} vectors of {}", type::name_of(operation), from.size(),
                                       type::name_of(element)));
+  if (accelerator_->faults.no_kernels && from.size() > 1) // one vector is only copied
+    return Error{ErrorKind::unsupported, "the emulated device has no kernels"};
   std::array<const void*, most_inputs + 1> all{};
   std::copy(from.begin(), from.end(), all.begin());
   all[from.size()] = to;
@@ -211,8 +213,8 @@ Status EmulatedDriver::free_of_kind(void* memory, Kind kind) {
   });
 }
 
-Status EmulatedDriver::close_exported(void* memory) {
-  return held_frees_.free([this, memory] {
+Result<bool> EmulatedDriver::close_exported(void* memory) {
+  return held_frees_.free_unless_held([this, memory] {
     see_who_waits();
     return accelerator_->memory.close(memory);
   });

@@ -18,6 +18,7 @@ constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
                                {"fail-pinned", &Faults::fail_pinned},
                                {"fail-streams", &Faults::fail_streams},
                                {"no-words", &Faults::no_words},
+                               {"no-kernels", &Faults::no_kernels},
                                {"captures", &Faults::captures}};
 
 bool set(Faults& faults, std::string_view word) {
@@ -44,11 +45,10 @@ Result<Faults> parse_faults(const std::string& text) {
   if (text.empty()) return faults;
   for (const std::string_view word : split(text, ','))
     if (!set(faults, word))
-      return argument_error(
-          fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
-                      "fail-allocation, fail-pinned, fail-streams, no-words, captures, devices=1 to 16, "
-                      "lost-after=COPIES)",
-                      printable(word)));
+      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
+                                        "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
+                                        "devices=1 to 16, lost-after=COPIES)",
+                                        printable(word)));
   return faults;
 }
 

@@ -18,6 +18,7 @@ struct Faults {
   bool fail_pinned = false;     ///< of pinned memory
   bool fail_streams = false;
   bool no_words = false;        ///< streams cannot wait for words in memory
+  bool no_kernels = false;      ///< as where the driver is older than what the kernels were made by
   bool captures = false;        ///< the program's streams are being captured into graphs
   std::uint64_t lost_after = 0; ///< copies, after which the device is lost; 0: never
 };
