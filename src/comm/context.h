@@ -232,6 +232,7 @@ private:
   void conclude_trial_call(Decision& decision, std::size_t bytes);
   void wait_for_last_to_leave();
   void settle_trial(Decision& decision, std::size_t bytes);
+  static const Way* fastest_schedule(const Probation& trial);
   static bool is_far_from_predicted(const Probation& trial);
   void begin_trial(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   void widen_trial(Decision& decision, std::size_t bytes);
@@ -246,6 +247,8 @@ private:
   Outcome run_reviewed(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_reviewed_call(Decision& decision, std::size_t bytes);
   void try_anew(Decision& decision, std::size_t bytes);
+  void hold_against_profile(const Probation& trial, std::size_t bytes);
+  double part_beside_links(const Way& way, std::size_t bytes) const;
 
   // context_probe.cc
   bool may_adopt_links() const;
@@ -331,6 +334,8 @@ private:
 
   tune::Situation situation_;
   KnownProfile links_known_;
+  /// Rounds of trials in a row that contradict the profile that was adopted; empty: there is none to be judged.
+  std::optional<std::uint32_t> profile_doubts_;
   std::optional<topo::LinkMatrix> matrix_;
   std::optional<tune::Table> table_;   ///< of ways; the same on all ranks, but for the lines of the file
   bool cannot_probe_ = false;          ///< a round failed

@@ -105,6 +105,16 @@ private:
   std::string trouble_;
 };
 
+/// Whether the cost model takes over all that a profile says of links, so that times can be held against it.
+bool is_all_in_the_model(const tune::Profile& profile) {
+  const auto has_rate_of_its_own = [](const tune::HostGroup& group) { return group.bandwidth > 0; };
+  const auto is_in_the_model = [&](const tune::HostLevel& level) {
+    return std::none_of(level.groups.begin(), level.groups.end(), has_rate_of_its_own);
+  };
+  return profile.slow.empty() && profile.asymmetric.empty() && profile.levels.size() <= 1 &&
+         std::all_of(profile.levels.begin(), profile.levels.end(), is_in_the_model);
+}
+
 } // namespace
 
 /// Whether what is measured may change what runs.
@@ -217,6 +227,7 @@ void Context::conclude_links() {
   log_probe(*probe_);
   cannot_probe_ = probe_->failed();
   if (cannot_probe_) return probe_.reset();
+  profile_doubts_.reset();
   const topo::Racks& racks = probe_->racks();
   const topo::Hierarchy& plain = situation_.plain ? situation_.plain->hierarchy : situation_.job.hierarchy;
   if (may_adopt_links())
@@ -305,7 +316,9 @@ void Context::adopt_profile(const KnownProfile& known) {
   if (rank_ == 0) links_known_ = known;
   adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
   tune::take_rates(situation_.parameters, profile->cache, profile->memory);
-  probe_.reset(); // until a call takes another time than it did
+  probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
+  profile_doubts_.reset();
+  if (is_all_in_the_model(*profile)) profile_doubts_ = 0;
 }
 
 /// Takes over what is known of the links. Where that gives other levels, every size is decided anew.

@@ -4,6 +4,9 @@
 //
 // A look costs one exchange of a number. It comes after a number of calls that all ranks know, about every eighth of a
 // second, but not before 64 calls.
+//
+// A profile that was left by an earlier job, or by a person, may be wrong from the first call on: then nothing changes,
+// and no look sees it. So the rounds of trials are held against what it lets expect. That costs no message.
 #include "comm/context.h"
 
 #include "base/log.h"
@@ -24,6 +27,18 @@ constexpr std::uint32_t calls_of_a_look = 4;
 constexpr double much_slower = 1.5, much_faster = 0.5;
 /// Each trial that a look started makes the next look come later, up to this many times.
 constexpr std::uint32_t most_doublings = 6;
+
+/// From here on, predictions between nodes are mostly within 2% of what is measured, and were 38% off at worst
+/// (docs/predictions.md). With shorter vectors a message's own price decides, which no profile tells.
+constexpr std::size_t least_bytes_to_judge = std::size_t{256} << 10;
+/// A call is judged where no more than this part of its predicted time is left if a byte between nodes takes none: what
+/// cores do within a node may take five times what is predicted, and the whole then 1.8 times as long.
+constexpr double most_beside_links = 0.2;
+/// Which is no contradiction yet, even with 38% on top of it. With a card that has fallen back to a quarter, every way
+/// takes four times as long.
+constexpr double far_from_profile = 2.5;
+/// In a row, of one size or of several: one round may be disturbed, or run on what a network lets pass at first.
+constexpr std::uint32_t rounds_to_reject_a_profile = 2;
 
 } // namespace
 
@@ -102,6 +117,44 @@ void Context::try_anew(Decision& decision, std::size_t bytes) {
     ways.push_back(std::move(way));
   decision.others.clear();
   begin_trial(decision, std::move(ways), bytes);
+}
+
+/// The part of a way's predicted time that is left if bytes on links between nodes take none; 1 if it is not known.
+double Context::part_beside_links(const Way& way, std::size_t bytes) const {
+  tune::Parameters without = situation_.parameters;
+  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink})
+    without.links[static_cast<std::size_t>(kind)].per_byte = 0;
+  tune::Choice choice = choice_for(bytes);
+  choice.runners_up.push_back(std::move(choice.chosen));
+  for (const tune::Candidate& candidate : choice.runners_up) {
+    if (candidate.kind != tune::Candidate::Kind::schedule || candidate.name() != way.name) continue;
+    tune::Costs costs;
+    const auto seconds = [&](const tune::Parameters& parameters) {
+      return tune::predict(situation_.job_of(candidate), candidate.composition, bytes, candidate.slice_bytes,
+                           parameters, costs);
+    };
+    return seconds(without) / seconds(situation_.parameters);
+  }
+  return 1;
+}
+
+/// After a round of a trial: the times are those that all ranks have agreed on, so all come to the same. The fastest
+/// schedule stands for all: what makes some algorithms slow (messages that meet in a queue that drops them) says
+/// nothing of the links. Once in a context, because what is measured then takes the profile's place.
+void Context::hold_against_profile(const Probation& trial, std::size_t bytes) {
+  const Way* const way = fastest_schedule(trial);
+  if (!profile_doubts_ || probe_ || way == nullptr || !trial.trial.has_compared()) return;
+  if (bytes < least_bytes_to_judge || part_beside_links(*way, bytes) > most_beside_links) return;
+  const double seconds = way->seconds, expected = way->predicted;
+  const bool is_far = seconds > far_from_profile * expected || expected > far_from_profile * seconds;
+  *profile_doubts_ = is_far ? *profile_doubts_ + 1 : 0;
+  if (*profile_doubts_ < rounds_to_reject_a_profile) return;
+  profile_doubts_.reset();
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: the links are not as in the profile: {} takes {}, not {}",
+                         ranks_, situation_.job.nodes, bytes, way->name, format_duration(seconds),
+                         format_duration(expected)));
+  prepare_probe();
 }
 
 } // namespace strata::comm

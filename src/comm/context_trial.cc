@@ -203,6 +203,7 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     trial.ways[way].seconds = trial.trial.agreed_times()[way];
   if (decision.review) decision.review->alarms = 0;
+  hold_against_profile(trial, bytes);
   if (!over) return begin_review(decision);
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
@@ -217,10 +218,16 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
     begin_review(decision);
 }
 
-bool Context::is_far_from_predicted(const Probation& trial) {
+/// As measured; null where none is on trial.
+const Context::Way* Context::fastest_schedule(const Probation& trial) {
   const Way* best = nullptr;
   for (const Way& way : trial.ways)
     if (way.path == Path::plan && (best == nullptr || way.seconds < best->seconds)) best = &way;
+  return best;
+}
+
+bool Context::is_far_from_predicted(const Probation& trial) {
+  const Way* const best = fastest_schedule(trial);
   return best != nullptr && best->seconds > far_from_predicted * best->predicted;
 }
 
@@ -253,8 +260,6 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   }
   const std::size_t most = most_ways(bytes);
   std::vector<Way> ways;
-  if (options_.log_choice && rank_ == 0)
-    log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
   for (auto candidate = untried; candidate != schedules.end() && ways.size() < most; ++candidate) {
     if (candidate->seconds > hopeless_at_all * best) break;
     const std::size_t kind = kind_of(*candidate);
@@ -266,6 +271,8 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
     ways.push_back(std::move(*way));
   }
   if (ways.empty()) return begin_review(decision);
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
   ways.push_back(std::exchange(decision.way, Way{}));
   begin_trial(decision, std::move(ways), bytes);
   decision.trial->trial.rest_first(decision.trial->ways.size() - 1, decision.trial->ways.back().seconds);

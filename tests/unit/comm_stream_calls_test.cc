@@ -5,6 +5,7 @@
 
 #include "device/word.h"
 #include "device_calls.h"
+#include "sharing_driver.h"
 
 #include <gtest/gtest.h>
 
@@ -66,8 +67,10 @@ std::string fault_of_rank(Context& context, Device& device, Accelerator& acceler
   return faults + (state ? "" : state.error().message + "\n");
 }
 
+/// Where `by_path` is not null, the calls of all ranks by path are added there.
 template <typename Driver = device::EmulatedDriver>
-std::string run(int ranks, int streams, const Options& options = ThreadJob::options_for_tests()) {
+std::string run(int ranks, int streams, const Options& options = ThreadJob::options_for_tests(),
+                std::map<std::string, Tally>* by_path = nullptr) {
   ThreadJob job(ranks, options);
   DeviceJob device;
   device.give_devices<Driver>(job);
@@ -75,6 +78,9 @@ std::string run(int ranks, int streams, const Options& options = ThreadJob::opti
   job.run_in_context([&](Context& context) {
     faults.add(context, fault_of_rank(context, *job.process(context.rank()).device(), *device.accelerator, streams));
   });
+  for (int rank = 0; by_path != nullptr && rank < ranks; ++rank)
+    for (const auto& [path, tally] : job.process(rank).device()->tallies())
+      (*by_path)[path] += tally;
   return faults.text();
 }
 
@@ -85,12 +91,26 @@ TEST(StreamCalls, AreRightBetweenWhatTheProgramPutsAroundThem) {
 
 TEST(StreamCalls, AreRightInSeveralStreams) { EXPECT_EQ(run(2, 3), ""); }
 
+/// The paths that calls of two ranks take, which map each other's slots where they may.
+std::string paths_of(const char* algorithm, DevicePeer peer) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = algorithm;
+  options.device_peer = peer;
+  std::map<std::string, Tally> by_path;
+  EXPECT_EQ(run<device::SharingDriver>(2, 1, options, &by_path), "") << algorithm;
+  std::string paths;
+  for (const auto& [path, tally] : by_path)
+    paths += fmt::format("{} {};", path, tally.calls);
+  return paths;
+}
+
 TEST(StreamCalls, AreRightOnTheDeviceAndThroughTheHost) {
-  for (const char* algorithm : {"board", "direct", "ring"}) {
-    Options options = ThreadJob::options_for_tests();
-    options.algorithm = algorithm;
-    EXPECT_EQ(run(2, 1, options), "") << algorithm;
+  // Six calls of each of the two ranks.
+  for (const char* algorithm : {"direct", "ring"}) {
+    EXPECT_EQ(paths_of(algorithm, DevicePeer::automatic), "peer 12;") << algorithm;
+    EXPECT_EQ(paths_of(algorithm, DevicePeer::off), "staged 12;") << algorithm;
   }
+  EXPECT_EQ(paths_of("board", DevicePeer::automatic), "staged 12;") << "the board is in the host's memory";
 }
 
 // ---- the order of things ----------------------------------------------------------------------------------------

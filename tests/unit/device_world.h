@@ -20,22 +20,33 @@ using device::Kind;
 using type::Element;
 using type::Operation;
 
+/// What the ranks of a world have.
+struct Devices {
+  bool of_their_own = false;             ///< a device each, and their queues wait for flags of the others'
+  std::size_t blind = SIZE_MAX;          ///< a rank that has mapped nobody's slots
+  std::size_t least_straight = SIZE_MAX; ///< bytes of a message to another node that goes straight
+  bool some_come_by_the_host = true;     ///< of those
+  using MakeDriver = std::unique_ptr<device::Driver> (*)(const std::shared_ptr<Accelerator>&);
+  template <typename Driver>
+  static std::unique_ptr<device::Driver> made(const std::shared_ptr<Accelerator>& accelerator) {
+    return std::make_unique<Driver>(accelerator);
+  }
+  MakeDriver make_driver = made<device::SharingDriver>;
+};
+
 /// Ranks that all have a device; the vectors of some are on it.
 class DeviceWorld : public World {
 public:
-  DeviceWorld(const Setting& setting, unsigned seed) : World(setting, seed) {
-    const std::vector<bool> readers = [&] {
-      std::vector<bool> all(plans_.size(), true);
-      if (blind_ < all.size()) all[blind_] = false;
-      return all;
-    }();
-    accelerator_->faults.devices = own_devices_ ? static_cast<std::int32_t>(plans_.size()) : 1;
-    office_.least_straight = least_straight_;
-    office_.some_come_by_the_host = some_come_by_the_host_;
-    const std::optional<MemoryKind> networks = make_driver_(accelerator_)->kind_for_networks();
+  DeviceWorld(const Setting& setting, unsigned seed, const Devices& kind = {}) : World(setting, seed), kind_(kind) {
+    std::vector<bool> readers(plans_.size(), true);
+    if (kind.blind < readers.size()) readers[kind.blind] = false;
+    accelerator_->faults.devices = kind.of_their_own ? static_cast<std::int32_t>(plans_.size()) : 1;
+    office_.least_straight = kind.least_straight;
+    office_.some_come_by_the_host = kind.some_come_by_the_host;
+    const std::optional<MemoryKind> networks = kind.make_driver(accelerator_)->kind_for_networks();
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
       devices_.push_back(
-          std::make_unique<comm::Device>(make_driver_(accelerator_), std::size_t{1} << 26, std::size_t{1} << 28));
+          std::make_unique<comm::Device>(kind.make_driver(accelerator_), std::size_t{1} << 26, std::size_t{1} << 28));
       auto slots = comm::PeerSlots::make(*devices_.back(), device_of(rank), plans_[rank]->device_needs(networks),
                                          setting.window, comm::PeerSlots::Flags::wanted);
       EXPECT_TRUE(slots) << slots.error().message;
@@ -44,11 +55,11 @@ public:
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
       std::vector<const std::byte*> mapped(plans_.size());
       for (const std::int32_t peer : plans_[rank]->device_sources())
-        if (rank != blind_)
+        if (rank != kind.blind)
           mapped[static_cast<std::size_t>(peer)] =
               *slots_[rank]->map(slots_[static_cast<std::size_t>(peer)]->announcement());
       EXPECT_TRUE(plans_[rank]->connect_device(*slots_[rank], mapped, networks));
-      plans_[rank]->let_read(readers, std::vector<bool>(plans_.size(), own_devices_));
+      plans_[rank]->let_read(readers, std::vector<bool>(plans_.size(), kind.of_their_own));
     }
   }
   ~DeviceWorld() {
@@ -74,7 +85,7 @@ public:
       part.is_device = (on_device >> rank & 1) != 0;
       part.memory = *accelerator_->memory.allocate(part.is_device ? Kind::device : Kind::managed, device_of(rank),
                                                    bytes, Export::allowed);
-      const auto mine = vectors::contribution(job.element, job.operation, static_cast<int>(rank), job.count, job.salt);
+      const auto mine = contribution_(job, rank);
       std::memcpy(*accelerator_->memory.reach(part.memory, bytes), mine.data(), bytes);
       Request& request = part.request;
       request.input = request.output = part.memory;
@@ -95,11 +106,10 @@ public:
     return parts;
   }
 
-  /// What is wrong with a call; empty: nothing.
-  std::string run(const Job& job, unsigned on_device) {
+  /// What each rank has in the end.
+  Result<std::vector<vectors::Bytes>> results_of(const Job& job, unsigned on_device) {
     std::deque<Part> parts = submit(job, on_device);
-    const std::size_t element_bytes = type::bytes_of(job.element);
-    const std::size_t bytes = static_cast<std::size_t>(job.count) * element_bytes;
+    const std::size_t bytes = static_cast<std::size_t>(job.count) * type::bytes_of(job.element);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     const auto complete = [](const Part& part) { return part.request.complete(); };
     while (!std::all_of(parts.begin(), parts.end(), complete)) {
@@ -111,17 +121,28 @@ public:
         why += "; " + slots->failure();
         slots->give_up();
       }
-      return why;
+      return Error{ErrorKind::peer, why};
     }
+    std::vector<vectors::Bytes> results;
+    for (const Part& part : parts) {
+      const std::byte* const seen = *accelerator_->memory.reach(part.memory, bytes);
+      results.emplace_back(seen, seen + bytes);
+      EXPECT_TRUE(accelerator_->memory.free(part.memory, part.is_device ? Kind::device : Kind::managed));
+    }
+    return results;
+  }
+
+  /// What is wrong with a call; empty: nothing.
+  std::string run(const Job& job, unsigned on_device) {
+    const auto results = results_of(job, on_device);
+    if (!results) return results.error().message;
     const auto wanted =
         vectors::reduction(job.element, job.operation, static_cast<int>(plans_.size()), job.count, job.salt);
     std::string wrong = office_.complaints();
-    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
-      const std::byte* seen = *accelerator_->memory.reach(parts[rank].memory, bytes);
-      if (const std::string fault = vectors::difference(wanted, seen, element_bytes); !fault.empty())
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank)
+      if (const std::string fault = vectors::difference(wanted, (*results)[rank].data(), type::bytes_of(job.element));
+          !fault.empty())
         wrong += fmt::format("rank {}, {} elements, devices {:b}: {}\n", rank, job.count, on_device, fault);
-      EXPECT_TRUE(accelerator_->memory.free(parts[rank].memory, parts[rank].is_device ? Kind::device : Kind::managed));
-    }
     return wrong;
   }
 
@@ -161,32 +182,24 @@ public:
   }
   std::uint64_t put_bytes() const { return bytes_by("peer"); }
   std::function<void()> between_steps_ = [] {};
-  /// A rank that has mapped nobody's slots; of the worlds that are made next.
-  static inline std::size_t blind_ = SIZE_MAX;
-  /// Of messages to other nodes; of the worlds that are made next.
-  static inline std::size_t least_straight_ = SIZE_MAX;
-  static inline bool some_come_by_the_host_ = true;
-  /// Each rank has a device of its own, and its queue waits for flags of the others'.
-  static inline bool own_devices_ = false;
-  using MakeDriver = std::unique_ptr<device::Driver> (*)(const std::shared_ptr<Accelerator>&);
-  template <typename Driver>
-  static std::unique_ptr<device::Driver> made(const std::shared_ptr<Accelerator>& accelerator) {
-    return std::make_unique<Driver>(accelerator);
-  }
-  static inline MakeDriver make_driver_ = made<device::SharingDriver>;
+  /// What a rank contributes; run() expects this.
+  std::function<vectors::Bytes(const Job&, std::size_t rank)> contribution_ = [](const Job& job, std::size_t rank) {
+    return vectors::contribution(job.element, job.operation, static_cast<int>(rank), job.count, job.salt);
+  };
 
 private:
-  static std::int32_t device_of(std::size_t rank) { return own_devices_ ? static_cast<std::int32_t>(rank) : 0; }
+  std::int32_t device_of(std::size_t rank) const { return kind_.of_their_own ? static_cast<std::int32_t>(rank) : 0; }
 
+  Devices kind_;
   std::size_t given_up_ = SIZE_MAX;
   std::shared_ptr<Accelerator> accelerator_ = std::make_shared<Accelerator>();
   std::vector<std::unique_ptr<comm::Device>> devices_;
   std::vector<std::unique_ptr<comm::PeerSlots>> slots_;
 };
 
-inline void expect_right(const Setting& setting, unsigned seed) {
+inline void expect_right(const Setting& setting, unsigned seed, const Devices& kind = {}) {
   SCOPED_TRACE(fmt::format("seed {}; {}", seed, setting.describe()));
-  DeviceWorld world(setting, seed);
+  DeviceWorld world(setting, seed, kind);
   ASSERT_EQ(world.failure(), "");
   unsigned salt = 0;
   std::mt19937 random(seed);

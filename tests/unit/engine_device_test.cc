@@ -20,17 +20,17 @@ TEST(DevicePlan, RunsCompositionsOfTwoLevelsOverEveryCarriage) {
 
 TEST(DevicePlan, SendsStraightToOtherNodesInEveryComposition) {
   std::mt19937 random(std::random_device{}());
-  DeviceWorld::least_straight_ = 64;
+  Devices kind;
+  kind.least_straight = 64;
   for (const Machine& machine : {factors({2, 2}), nodes({1, 1, 1}), nodes({4, 1, 3})})
     for (const hier::Composition& composition : some_compositions(2, 8, random)) {
       const unsigned seed = std::random_device{}();
       Setting setting{hierarchy(machine, by_node(machine)), composition,
                       seed % 2 == 0 ? Carriage::both : Carriage::messages};
       setting.window = 1 + seed % 4;
-      expect_right(setting, seed);
-      if (testing::Test::HasFatalFailure()) break;
+      expect_right(setting, seed, kind);
+      if (testing::Test::HasFatalFailure()) return;
     }
-  DeviceWorld::least_straight_ = SIZE_MAX;
 }
 
 TEST(DevicePlan, RunsEveryAlgorithmOfOneLevelForTwoToSixRanks) {
@@ -46,16 +46,16 @@ TEST(DevicePlan, RunsEveryAlgorithmOfOneLevelForTwoToSixRanks) {
 
 TEST(DevicePlan, GoesThroughTheHostForAReaderThatHasMappedNothing) {
   for (const std::size_t blind : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
-    DeviceWorld::blind_ = blind;
+    Devices kind;
+    kind.blind = blind;
     const Machine machine = factors({4});
     for (const char* composition : {"direct", "ring", "binomial.leader"}) {
       Setting setting;
       setting.hierarchy = hierarchy(machine, by_node(machine));
       setting.composition = *hier::composition_from(composition, setting.hierarchy);
-      expect_right(setting, std::random_device{}());
+      expect_right(setting, std::random_device{}(), kind);
     }
   }
-  DeviceWorld::blind_ = SIZE_MAX;
 }
 
 TEST(DevicePlan, PutsWhatItSendsToOtherNodesIntoNoSlot) {
@@ -81,12 +81,11 @@ TEST(DevicePlan, CountsWhatGoesStraightToOtherNodesAndComesFromThere) {
   setting.slice_bytes = 65536;
   constexpr std::int64_t count = 4000;
   const auto bytes_from = [&](std::size_t least_straight, unsigned on_device) {
-    DeviceWorld::least_straight_ = least_straight;
-    DeviceWorld::some_come_by_the_host_ = false;
-    DeviceWorld world(setting, 1);
+    Devices kind;
+    kind.least_straight = least_straight;
+    kind.some_come_by_the_host = false;
+    DeviceWorld world(setting, 1, kind);
     EXPECT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, 1}, on_device), "");
-    DeviceWorld::least_straight_ = SIZE_MAX;
-    DeviceWorld::some_come_by_the_host_ = true;
     return world.bytes_by("GPUDirect");
   };
   // Each of the four ranks sends a quarter of the vector up and one down, and gets as much.
@@ -99,27 +98,24 @@ TEST(DevicePlan, CountsWhatGoesStraightToOtherNodesAndComesFromThere) {
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------
 
 /// What a call between two nodes of a rank each comes to, with messages straight between their devices.
-std::string straight_between_two(DeviceWorld::MakeDriver make_driver) {
+std::string straight_between_two(Devices::MakeDriver make_driver) {
   Setting setting;
   setting.hierarchy = hierarchy(factors({2}));
   setting.composition = *hier::composition_from("direct", setting.hierarchy);
   setting.carriage = Carriage::messages;
-  DeviceWorld::least_straight_ = 1;
-  DeviceWorld::make_driver_ = make_driver;
+  Devices kind;
+  kind.least_straight = 1;
+  kind.make_driver = make_driver;
   std::string wrong;
-  {
-    DeviceWorld world(setting, 1);
-    for (unsigned salt = 1; salt < 9; ++salt)
-      wrong += world.run({Element::int32, Operation::sum, 3000, vectors::Buffers::Place::same, salt}, ~0U);
-  }
-  DeviceWorld::least_straight_ = SIZE_MAX;
-  DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+  DeviceWorld world(setting, 1, kind);
+  for (unsigned salt = 1; salt < 9; ++salt)
+    wrong += world.run({Element::int32, Operation::sum, 3000, vectors::Buffers::Place::same, salt}, ~0U);
   return wrong;
 }
 
 TEST(DevicePlan, IsSeenToBeWrongWhenWhatGoesStraightIsSentTooEarly) {
-  EXPECT_EQ(straight_between_two(DeviceWorld::made<device::SharingDriver>), "");
-  EXPECT_NE(straight_between_two(DeviceWorld::made<device::ImpatientSharingDriver>), "");
+  EXPECT_EQ(straight_between_two(Devices::made<device::SharingDriver>), "");
+  EXPECT_NE(straight_between_two(Devices::made<device::ImpatientSharingDriver>), "");
 }
 
 TEST(DevicePlanDeathTest, DiesWhenATransportOfTheHostTouchesDeviceMemory) {
@@ -128,7 +124,7 @@ TEST(DevicePlanDeathTest, DiesWhenATransportOfTheHostTouchesDeviceMemory) {
     using SharingDriver::SharingDriver;
     void* address_for_networks(void* memory) override { return memory; }
   };
-  EXPECT_DEATH((void)straight_between_two(DeviceWorld::made<Blunt>), "");
+  EXPECT_DEATH((void)straight_between_two(Devices::made<Blunt>), "");
 }
 
 } // namespace

@@ -7,19 +7,24 @@
 namespace strata::engine {
 namespace {
 
+Devices of_their_own(Devices::MakeDriver make_driver = Devices::made<device::SharingDriver>) {
+  Devices kind;
+  kind.of_their_own = true;
+  kind.make_driver = make_driver;
+  return kind;
+}
+
 TEST(DeviceFlags, WaitsForFlagsWhereEachRankHasADevice) {
   std::mt19937 random(std::random_device{}());
-  DeviceWorld::own_devices_ = true;
   for (const Machine& machine : {factors({4}), factors({2, 3}), nodes({4, 1, 3})})
     for (const hier::Composition& composition : some_compositions(machine.size(), 8, random)) {
       const unsigned seed = std::random_device{}();
       Setting setting{hierarchy(machine, by_node(machine)), composition,
                       seed % 2 == 0 ? Carriage::both : Carriage::memory};
       setting.window = 1 + seed % 4;
-      expect_right(setting, seed);
-      if (testing::Test::HasFatalFailure()) break;
+      expect_right(setting, seed, of_their_own());
+      if (testing::Test::HasFatalFailure()) return;
     }
-  DeviceWorld::own_devices_ = false;
 }
 
 /// Nothing is seen to have run before the gate is opened; reductions are counted as they are put into a queue.
@@ -53,23 +58,19 @@ int reductions_without_hosts(bool own_devices) {
   Setting setting;
   setting.hierarchy = hierarchy(factors({4}));
   setting.composition = *hier::composition_from("ring", setting.hierarchy);
-  DeviceWorld::own_devices_ = own_devices;
-  DeviceWorld::make_driver_ = DeviceWorld::made<GatedDriver>;
+  Devices kind = of_their_own(Devices::made<GatedDriver>);
+  kind.of_their_own = own_devices;
   int entered = 0;
-  {
-    DeviceWorld world(setting, 1);
-    CountingStream::reductions = 0;
-    GatedEvent::open = false;
-    const auto gate_opens = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-    world.between_steps_ = [&] {
-      if (GatedEvent::open || std::chrono::steady_clock::now() < gate_opens) return;
-      entered = CountingStream::reductions;
-      GatedEvent::open = true;
-    };
-    EXPECT_EQ(world.run({Element::int32, Operation::sum, 400, vectors::Buffers::Place::same, 1}, ~0U), "");
-  }
-  DeviceWorld::own_devices_ = false;
-  DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+  DeviceWorld world(setting, 1, kind);
+  CountingStream::reductions = 0;
+  GatedEvent::open = false;
+  const auto gate_opens = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  world.between_steps_ = [&] {
+    if (GatedEvent::open || std::chrono::steady_clock::now() < gate_opens) return;
+    entered = CountingStream::reductions;
+    GatedEvent::open = true;
+  };
+  EXPECT_EQ(world.run({Element::int32, Operation::sum, 400, vectors::Buffers::Place::same, 1}, ~0U), "");
   return entered;
 }
 
@@ -136,10 +137,8 @@ TEST(DeviceFlags, IsNotDoneWhenAQueueThatItWaitedForWasGivenUp) {
   Setting setting;
   setting.hierarchy = hierarchy(factors({4}));
   setting.composition = *hier::composition_from("ring", setting.hierarchy);
-  DeviceWorld::own_devices_ = true;
-  DeviceWorld::make_driver_ = DeviceWorld::made<MutingDriver>;
   {
-    DeviceWorld world(setting, 1);
+    DeviceWorld world(setting, 1, of_their_own(Devices::made<MutingDriver>));
     for (MuteStream* const stream : MutingDriver::streams)
       if (stream != nullptr) stream->mute = true;
     EXPECT_EQ(world.seen_by_the_last_when_rank_1_gives_up(
@@ -147,8 +146,6 @@ TEST(DeviceFlags, IsNotDoneWhenAQueueThatItWaitedForWasGivenUp) {
               "not done: a rank of the node has given up the call");
   }
   MutingDriver::streams.clear();
-  DeviceWorld::own_devices_ = false;
-  DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
 }
 
 /// As if no queue waited for a flag.
@@ -158,24 +155,18 @@ struct DeafStream : device::PassingStream {
 };
 
 TEST(DeviceFlags, IsSeenToBeWrongWhenNoQueueWaitsForAFlag) {
-  const auto ring_with = [](DeviceWorld::MakeDriver make_driver) {
+  const auto ring_with = [](Devices::MakeDriver make_driver) {
     Setting setting;
     setting.hierarchy = hierarchy(factors({4}));
     setting.composition = *hier::composition_from("ring", setting.hierarchy);
-    DeviceWorld::own_devices_ = true;
-    DeviceWorld::make_driver_ = make_driver;
     std::string wrong;
-    {
-      DeviceWorld world(setting, 1);
-      for (unsigned salt = 1; salt < 9; ++salt)
-        wrong += world.run({Element::int32, Operation::sum, 3000, vectors::Buffers::Place::same, salt}, ~0U);
-    }
-    DeviceWorld::own_devices_ = false;
-    DeviceWorld::make_driver_ = DeviceWorld::made<device::SharingDriver>;
+    DeviceWorld world(setting, 1, of_their_own(make_driver));
+    for (unsigned salt = 1; salt < 9; ++salt)
+      wrong += world.run({Element::int32, Operation::sum, 3000, vectors::Buffers::Place::same, salt}, ~0U);
     return wrong;
   };
-  EXPECT_EQ(ring_with(DeviceWorld::made<device::SharingDriver>), "");
-  EXPECT_NE(ring_with(DeviceWorld::made<device::DriverWithStreams<DeafStream>>), "");
+  EXPECT_EQ(ring_with(Devices::made<device::SharingDriver>), "");
+  EXPECT_NE(ring_with(Devices::made<device::DriverWithStreams<DeafStream>>), "");
 }
 
 } // namespace

@@ -5,6 +5,7 @@ joinable_tests += \
   tests/unit/comm_context_facts_test.cc \
   tests/unit/comm_context_life_test.cc \
   tests/unit/comm_context_links_test.cc \
+  tests/unit/comm_context_relinks_test.cc \
   tests/unit/comm_context_test.cc \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \
@@ -24,6 +25,7 @@ unit_tests_SOURCES += \
   tests/unit/allocations.cc \
   tests/unit/allocations.h \
   tests/unit/context_calls.h \
+  tests/unit/context_of_links.h \
   tests/unit/delaying_transport.h \
   tests/unit/device_calls.h \
   tests/unit/edited_text.h \
@@ -35,7 +37,7 @@ unit_tests_SOURCES += \
   tests/unit/network_model.h \
   tests/unit/new_folder.h \
   tests/unit/probed_network.h \
-  tests/unit/device_world.h tests/unit/plan_world.h \
+  tests/unit/device_world.h tests/unit/plan_world.h tests/unit/ucx_world.h \
   tests/unit/programs.h \
   tests/unit/samples.h \
   tests/unit/share.h \
@@ -63,7 +65,7 @@ joinable_tests += \
   tests/unit/comm_link_flow_test.cc \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \
-  tests/unit/engine_device_test.cc tests/unit/engine_flags_test.cc \
+  tests/unit/engine_device_bits_test.cc tests/unit/engine_device_test.cc tests/unit/engine_flags_test.cc \
   tests/unit/engine_wait_test.cc \
   tests/unit/hier_bytes_test.cc \
   tests/unit/hier_composition_test.cc \
@@ -98,7 +100,7 @@ joinable_tests += \
   tests/unit/verify_races_test.cc \
   tests/unit/verify_results_test.cc
 if HAVE_UCX
-joinable_tests += tests/unit/transport_ucx_test.cc
+joinable_tests += tests/unit/transport_ucx_straight_test.cc tests/unit/transport_ucx_test.cc
 endif
 if HAVE_HWLOC
 joinable_tests += tests/unit/topo_hwloc_test.cc

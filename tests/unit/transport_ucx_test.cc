@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several UCX transports in one process talk to each other over whatever network devices UCX finds, lo at least.
-#include "messages.h"
-#include "transport/ucx_loader.h"
-
-#include <gtest/gtest.h>
+// Messages over UCX, and what becomes of peers that are gone. Those from and to where they belong are in
+// transport_ucx_straight_test.cc.
+#include "ucx_world.h"
 
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <thread>
-#include <utility>
 
 namespace strata::transport {
 namespace {
-
-Options with_modules_of_this_build() {
-  Options options;
-  options.module_path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lib/strata";
-  return options;
-}
 
 /// What the program had before anything loaded UCX.
 const auto dispositions_before = [] {
@@ -29,70 +19,6 @@ const auto dispositions_before = [] {
     sigaction(signal, nullptr, &found[static_cast<std::size_t>(signal)]);
   return found;
 }();
-
-/// Processes 0, 1, … of a job, all in this one.
-class UcxTransportTest : public testing::Test {
-protected:
-  void SetUp() override {
-    const Options options = with_modules_of_this_build();
-    ASSERT_TRUE(std::filesystem::exists(options.module_path + "/ucx.so")) << "configure found UCX, so make builds it";
-    for (std::uint64_t process = 0; process < 3; ++process) {
-      auto transport = open_ucx(options);
-      ASSERT_TRUE(transport) << transport.error().message;
-      addresses_.push_back({10 + process, (*transport)->address()});
-      transports_.push_back(std::move(*transport));
-    }
-  }
-  void TearDown() override { links_.clear(); }
-
-  std::unique_ptr<Channel> channel(std::int32_t self, const ChannelShape& shape, std::uint64_t context = 0) {
-    std::vector<PeerAddress> ranks = addresses_;
-    for (PeerAddress& rank : ranks)
-      rank.context_key += 100 * context;
-    const std::vector<bool> all(ranks.size(), true);
-    auto links = transports_[static_cast<std::size_t>(self)]->link(ranks, self, all);
-    EXPECT_TRUE(links);
-    links_.push_back(std::move(*links));
-    auto made = links_.back()->prepare(shape);
-    EXPECT_TRUE(made) << made.error().message;
-    return std::move(*made);
-  }
-
-  /// The rest of the set-up, which all processes do at the same time.
-  void connect(const std::vector<Channel*>& channels) {
-    for (Channel* channel : channels)
-      ASSERT_TRUE(channel->connect({}));
-    ASSERT_TRUE(wait_for([&] {
-      bool all = true;
-      for (Channel* channel : channels) {
-        channel->progress();
-        all &= channel->connected();
-      }
-      return all;
-    }));
-  }
-
-  std::string why_not_connected(Channel& channel) {
-    if (const Status begun = channel.connect({}); !begun) return begun.error().message;
-    (void)wait_for([&] {
-      channel.progress();
-      return channel.failure() != nullptr || channel.connected();
-    });
-    return channel.failure() != nullptr ? channel.failure() : "it has connected, or still waits";
-  }
-
-  std::vector<PeerAddress> addresses_;
-  std::vector<std::unique_ptr<Transport>> transports_;
-  std::vector<std::unique_ptr<Links>> links_;
-  std::array<std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>, 2> channels_of_thread_;
-};
-
-Outgoing outgoing(std::vector<std::int32_t> peers, std::uint16_t round, std::size_t most_bytes) {
-  return {{1, 0, round}, 0, std::move(peers), most_bytes};
-}
-Incoming incoming(std::int32_t peer, std::uint16_t round, std::size_t most_bytes) {
-  return {{1, 0, round}, 0, peer, most_bytes};
-}
 
 TEST_F(UcxTransportTest, CarriesMessagesOfEverySizeBothWaysInSeveralSlicesAtOnce) {
   constexpr std::uint64_t window = 4, slices = 9;
@@ -132,77 +58,6 @@ TEST_F(UcxTransportTest, CarriesMessagesOfEverySizeBothWaysInSeveralSlicesAtOnce
       EXPECT_EQ(channel->traffic().bytes, bytes * slices);
     }
   }
-}
-
-TEST_F(UcxTransportTest, PutsALongMessageWhereItsChannelWantsIt) {
-  constexpr std::size_t bytes = 1048576;
-  constexpr std::uint64_t window = 2, slices = 4;
-  const auto from = channel(0, {0, window, {outgoing({1}, 0, bytes)}, {}});
-  const auto to = channel(1, {0, window, {}, {incoming(0, 0, bytes)}});
-  ASSERT_LE(from->least_straight(MemoryKind::host), bytes);
-  connect({from.get(), to.get()});
-  to->prepare_offers();
-  std::vector<std::vector<unsigned char>> places(slices, std::vector<unsigned char>(bytes));
-  for (std::uint64_t slice = 0; slice < slices; ++slice) {
-    const auto sent = pattern(bytes, slice);
-    const bool is_offered = slice != 2; // one that has no place comes as ever
-    if (is_offered) to->offer(0, slice, places[slice].data());
-    ASSERT_TRUE(from->start_straight(0, slice, sent.data(), bytes));
-    ASSERT_TRUE(wait_for([&] {
-      from->progress();
-      to->progress();
-      return to->arrived(0, slice) != nullptr && from->sent(0, slice);
-    }));
-    EXPECT_EQ(to->arrived(0, slice) == places[slice].data(), is_offered) << "slice " << slice;
-    EXPECT_EQ(to->arrived_bytes(0, slice), bytes);
-    EXPECT_EQ(std::memcmp(to->arrived(0, slice), sent.data(), bytes), 0);
-    to->release(0, slice);
-    to->finished(slice);
-  }
-  // A short one comes with its header, wherever it is wanted.
-  const auto brief = pattern(100, 1);
-  to->offer(0, slices, places[0].data());
-  ASSERT_TRUE(from->start_send(0, slices, brief.data(), brief.size()));
-  ASSERT_TRUE(wait_for([&] {
-    from->progress();
-    to->progress();
-    return to->arrived(0, slices) != nullptr;
-  }));
-  EXPECT_NE(to->arrived(0, slices), places[0].data());
-  EXPECT_EQ(std::memcmp(to->arrived(0, slices), brief.data(), brief.size()), 0);
-}
-
-TEST_F(UcxTransportTest, IsQuiescentWhenNoPlaceThatItHasOfferedIsWrittenToAnyMore) {
-  constexpr std::size_t bytes = std::size_t{64} << 20; // takes a while
-  const auto from = channel(0, {0, 1, {outgoing({1}, 0, bytes)}, {}});
-  const auto to = channel(1, {0, 1, {}, {incoming(0, 0, bytes)}});
-  connect({from.get(), to.get()});
-  to->prepare_offers();
-  const auto sent = pattern(bytes, 1);
-  std::vector<unsigned char> place(bytes, 0xee);
-  to->begin_call();
-  to->offer(0, 0, place.data());
-  ASSERT_TRUE(from->start_send(0, 0, sent.data(), bytes));
-  ASSERT_TRUE(wait_for([&] {
-    from->progress();
-    to->progress();
-    return place[0] == sent[0] && place[1] == sent[1];
-  }));
-  EXPECT_FALSE(to->quiescent()) << "the rest is under way";
-  to->give_up_call(); // while the sender is elsewhere
-  EXPECT_FALSE(to->quiescent()) << "the sender has not sent it all, and UCX takes nothing back";
-  ASSERT_TRUE(wait_for([&] {
-    from->progress();
-    to->progress();
-    return to->quiescent();
-  }));
-  EXPECT_EQ(std::memcmp(place.data(), sent.data(), bytes), 0);
-}
-
-TEST_F(UcxTransportTest, TakesNoDeviceMemoryThatUcxDoesNotKnow) {
-  const auto from = channel(0, {0, 1, {outgoing({1}, 0, 64)}, {}});
-  const bool knows_cuda = transports_[0]->memory_kinds().find("cuda") != std::string::npos;
-  EXPECT_EQ(from->least_straight(MemoryKind::cuda) != SIZE_MAX, knows_cuda);
 }
 
 TEST_F(UcxTransportTest, SendsToASetOfPeers) {
@@ -398,10 +253,11 @@ TEST_F(UcxTransportTest, SaysThatAPeerIsGone) {
 
 TEST_F(UcxTransportTest, ServesTwoThreadsInTwoContexts) {
   constexpr std::uint64_t slices = 200;
+  std::array<std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>, 2> ends; // by context
   const auto exchange = [&](std::uint64_t context, std::size_t bytes) {
     // Both processes' sides run on this thread; the other thread uses the same two transports.
-    const auto a = channels_of_thread_[context].first.get();
-    const auto b = channels_of_thread_[context].second.get();
+    const auto a = ends[context].first.get();
+    const auto b = ends[context].second.get();
     const auto sent = pattern(bytes, context);
     for (std::uint64_t slice = 0; slice < slices; ++slice) {
       if (!wait_for([&] { return a->start_send(0, slice, sent.data(), bytes); })) return false;
@@ -418,16 +274,15 @@ TEST_F(UcxTransportTest, ServesTwoThreadsInTwoContexts) {
   };
   for (std::uint64_t context = 0; context < 2; ++context) {
     const std::size_t bytes = context == 0 ? 5000 : 300000;
-    channels_of_thread_[context] = {channel(0, {0, 1, {outgoing({1}, 0, bytes)}, {}}, context),
-                                    channel(1, {0, 1, {}, {incoming(0, 0, bytes)}}, context)};
-    connect({channels_of_thread_[context].first.get(), channels_of_thread_[context].second.get()});
+    ends[context] = {channel(0, {0, 1, {outgoing({1}, 0, bytes)}, {}}, context),
+                     channel(1, {0, 1, {}, {incoming(0, 0, bytes)}}, context)};
+    connect({ends[context].first.get(), ends[context].second.get()});
   }
   bool first = false;
   std::thread other([&] { first = exchange(0, 5000); });
   EXPECT_TRUE(exchange(1, 300000));
   other.join();
   EXPECT_TRUE(first);
-  channels_of_thread_ = {};
 }
 
 TEST_F(UcxTransportTest, LeavesTheSignalDispositionsOfTheProgramAlone) {

@@ -25,7 +25,8 @@ void for_each_kind(Body body) {
         body(element, static_cast<Operation>(o));
 }
 
-inline void put(std::byte* at, Element element, int value) {
+template <typename Number>
+void put(std::byte* at, Element element, Number value) {
   const auto store = [at](auto converted) { std::memcpy(at, &converted, sizeof converted); };
   switch (element) {
   case Element::int8:

@@ -132,8 +132,10 @@ UcxTransport::~UcxTransport() {
   if (getpid() != process_) return;
   const QuietUcx quiet;
   const bool idle = worker_ == nullptr || close_endpoints();
-  // UCX 1.13 aborts when a worker is destroyed whose endpoints are still busy (with a peer that does not answer).
-  if (!idle) return;
+  const bool fetches = idle_fetches_.size() != fetches_.size();
+  // UCX 1.13 aborts when a worker is destroyed whose endpoints are still busy (with a peer that does not answer, or
+  // that is gone in the midst of a long message, which UCX does not tell its receiver).
+  if (!idle || fetches) return;
   for (void* request : closing_)
     ucp_request_free(request);
   if (flush_request_ != nullptr) ucp_request_free(flush_request_);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a context measures its links again: because calls become slower, or because they never took what a profile lets
+// expect.
+#include "context_of_links.h"
+
+namespace strata::comm {
+namespace {
+
+/// body(links, context), where links are measured when that is due.
+template <typename Body>
+void on_measuring_nodes(Body body) {
+  Options options = options_of_nodes();
+  options.probe = 5;
+  options.profile = "none";
+  on_nodes(body, options);
+}
+
+TEST(ContextOfNodes, MeasuresItsLinksAgainWhenCallsBecomeSlower) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.know_links();
+    links.call_until_decided();
+    EXPECT_FALSE(links.will_measure());
+    links.change_time();
+    links.call_for_two_looks();
+    EXPECT_TRUE(links.will_measure());
+  });
+}
+
+TEST(ContextOfNodes, MeasuresLinksThatAProfileToldWhenCallsBecomeSlower) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.adopt_profile(1e9);
+    links.call_until_decided();
+    EXPECT_FALSE(links.will_measure());
+    links.change_time();
+    links.call_for_two_looks();
+    EXPECT_TRUE(links.will_measure());
+  });
+}
+
+TEST(ContextOfNodes, MeasuresNoLinksAgainWhenCallsBecomeFaster) {
+  on_measuring_nodes([](ContextOfLinks& links, Context& context) {
+    links.know_links();
+    links.call_until_decided();
+    links.change_time(1e3);
+    links.call_for_two_looks();
+    EXPECT_TRUE(context.on_trial(ContextOfLinks::bytes));
+    EXPECT_FALSE(links.will_measure());
+  });
+}
+
+/// On which long calls take minutes, by prediction.
+constexpr double slow_card = 1e4;
+
+TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsLongerCallsExpect) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.use(ContextOfLinks::many);
+    links.adopt_profile(slow_card);
+    links.call();
+    EXPECT_TRUE(links.will_measure_before_deciding());
+  });
+}
+
+TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsShorterCallsExpect) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.use(ContextOfLinks::many);
+    links.adopt_profile(slow_card);
+    links.call();
+    links.predict(1e-12);
+    EXPECT_TRUE(links.will_measure_before_deciding());
+  });
+}
+
+TEST(ContextOfNodes, BelievesAProfileThatOneRoundContradicts) {
+  on_measuring_nodes([](ContextOfLinks& links, Context& context) {
+    links.use(ContextOfLinks::many);
+    links.adopt_profile(slow_card);
+    links.call();
+    for (int calls = 0; context.on_trial(4 * ContextOfLinks::many) && calls < 40000; ++calls) {
+      links.predict_what_was_measured(); // but for the first round, which saw what the profile says
+      links.call();
+    }
+    EXPECT_FALSE(links.will_measure());
+  });
+}
+
+TEST(ContextOfNodes, BelievesAProfileWhereLinksDoNotDecide) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.use(ContextOfLinks::many);
+    links.adopt_profile(1e14);
+    links.call();
+    links.predict(1e-12);
+    EXPECT_FALSE(links.will_measure_before_deciding());
+  });
+}
+
+TEST(ContextOfNodes, BelievesAProfileThatNamesASlowHostWhateverCallsTake) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.use(ContextOfLinks::many);
+    links.adopt_profile(slow_card, "n1");
+    links.call();
+    EXPECT_FALSE(links.will_measure_before_deciding());
+  });
+}
+
+} // namespace
+} // namespace strata::comm

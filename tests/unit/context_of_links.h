@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contexts of nodes that are not there, and what a test knows and changes of their links and times.
+#pragma once
+
+#include "delaying_transport.h"
+#include "thread_bootstrap.h"
+#include "vectors.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <random>
+
+namespace strata::comm {
+
+/// Takes the place of a probe, and looks at what a context keeps.
+class ContextOfLinks {
+public:
+  static constexpr int nodes = 4;                 ///< of a rank each
+  static constexpr std::int64_t elements = 20000; ///< of float32
+  static constexpr std::size_t bytes = 4 * elements;
+  static constexpr std::int64_t many = 300000;
+
+  explicit ContextOfLinks(Context& context) : context_(context) {}
+  /// Calls are of so many elements from now on.
+  void use(std::int64_t count) {
+    count_ = count;
+    buffers_.reset();
+  }
+
+  /// As if measured: thin uplinks of racks, by node.
+  void adopt(const std::vector<std::int32_t>& rack_of_node) {
+    const tune::Situation& known = context_.situation_;
+    const topo::Hierarchy plain = known.plain ? known.plain->hierarchy : known.job.hierarchy;
+    context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), 50e-6, 1e9, 1e8);
+  }
+  /// As if an earlier job had left it: so many bytes per second of each card; half of that of `slow`, if it is a host.
+  void adopt_profile(double bandwidth, const std::string& slow = {}) {
+    tune::Profile profile;
+    profile.measured = 1'790'000'000;
+    profile.transport = "delaying";
+    for (std::int32_t rank = 0; rank < context_.ranks(); ++rank)
+      profile.hosts.push_back(fmt::format("n{}", rank));
+    profile.latency = 50e-6;
+    profile.bandwidth = bandwidth;
+    if (!slow.empty()) profile.slow.emplace_back().host = slow;
+    for (tune::SlowHost& host : profile.slow)
+      host.bandwidth = 0.5;
+    context_.hosts_ = profile.hosts; // they are all one in truth
+    context_.adopt_profile({to_text(profile), Origin::earlier_job, {}});
+    const auto network = static_cast<std::size_t>(topo::LinkKind::network);
+    EXPECT_DOUBLE_EQ(context_.situation_.parameters.links[network].per_byte, 1 / bandwidth) << "it was not adopted";
+    EXPECT_FALSE(will_measure());
+  }
+  /// As if they had been measured to the end.
+  void know_links() { context_.probe_.reset(); }
+  void call() {
+    if (!buffers_) prepare();
+    std::memset(buffers_->output(), 0x5a, wanted_.size());
+    EXPECT_EQ(context_.all_reduce({buffers_->input(), buffers_->output(), count_, element, operation}), Outcome::done);
+    EXPECT_EQ(vectors::difference(wanted_, buffers_->output(), sizeof(float)), "") << "on rank " << context_.rank();
+    EXPECT_TRUE(buffers_->guards_hold()) << "on rank " << context_.rank();
+  }
+  void call_until_decided() {
+    call();
+    call_while_on_trial();
+  }
+  void call_while_on_trial() {
+    for (int calls = 0; context_.on_trial(bytes_of_call()) && calls < 40000; ++calls)
+      call();
+    EXPECT_FALSE(context_.on_trial(bytes_of_call()));
+  }
+  /// As if a call of each way on trial had been predicted to take so long.
+  void predict(double seconds) {
+    for (Context::Way& way : decision().trial->ways)
+      way.predicted = seconds;
+  }
+  /// As if what was measured so far had been predicted.
+  void predict_what_was_measured() {
+    if (!decision().trial) return;
+    for (Context::Way& way : decision().trial->ways)
+      way.predicted = way.seconds;
+  }
+  /// Calls until the links are to be measured, which they then are not yet, or a way was found.
+  bool will_measure_before_deciding() {
+    for (int calls = 0; !will_measure() && context_.on_trial(bytes_of_call()) && calls < 40000; ++calls)
+      call();
+    return will_measure();
+  }
+  /// After that the next call begins a look, and sees another time than this.
+  void change_time(double seconds = 1e-12) {
+    decision().way.seconds = seconds;
+    decision().review->calls_before = 0;
+  }
+  void call_for_two_looks() {
+    constexpr int look = 4, between = 8;
+    for (int calls = 0; calls < look + between + look; ++calls)
+      call();
+  }
+  bool rests() { return decision().trial && decision().trial->trial.rests(); }
+  /// The same for the way that a trial rests with, which seemed to take `seconds`.
+  void change_time_in_rest(double seconds) {
+    tune::Trial& trial = decision().trial->trial;
+    trial.rest_first(trial.ahead(), 1); // long enough, whatever the clock said
+    Context::watched_way(decision()).seconds = seconds;
+    decision().review->calls_before = 0;
+  }
+  /// Of a call after another size's found a peer gone.
+  Outcome outcome_after_a_loss() {
+    EXPECT_EQ(context_.give_up(), Outcome::peer_lost);
+    return context_.all_reduce({buffers_->input(), buffers_->output(), count_, element, operation});
+  }
+  void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
+
+  std::size_t ways_on_trial() { return decision().trial->ways.size(); }
+  /// By name, in the order in which they lost; the winner first.
+  std::vector<std::string> ways_tried() {
+    std::vector<std::string> names{decision().way.name};
+    for (const Context::Way& way : decision().others)
+      names.push_back(way.name);
+    return names;
+  }
+
+  bool will_measure() const { return context_.probe_ != nullptr; }
+  std::size_t plans() const { return context_.plans_.size(); }
+  std::uint64_t calls_before_review() { return decision().review ? decision().review->calls_before : 0; }
+
+private:
+  static constexpr type::Element element = type::Element::float32;
+  static constexpr type::Operation operation = type::Operation::sum;
+
+  /// Once for all calls of a trial, of which there may be thousands.
+  void prepare() {
+    buffers_.emplace(vectors::contribution(element, operation, context_.rank(), count_, 3),
+                     vectors::Buffers::Place::apart);
+    wanted_ = vectors::reduction(element, operation, context_.ranks(), count_, 3);
+  }
+  std::size_t bytes_of_call() const { return 4 * static_cast<std::size_t>(count_); }
+  Context::Decision& decision() { return context_.decisions_[tune::size_class(bytes_of_call())]; }
+
+  Context& context_;
+  std::int64_t count_ = elements;
+  std::optional<vectors::Buffers> buffers_;
+  vectors::Bytes wanted_;
+};
+
+inline Options options_of_nodes() {
+  Options options = ThreadJob::options_for_tests();
+  options.transports = "delaying";
+  options.tune = Tune::online;
+  options.probe = 0;
+  return options;
+}
+
+/// body(links, context) on every rank of a job whose ranks share no memory.
+template <typename Body>
+void on_nodes(Body body, const Options& options = options_of_nodes()) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  delaying::Office office(seed);
+  const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+    return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
+  };
+  ThreadJob job(ContextOfLinks::nodes, options, {{"delaying", make}});
+  job.run_in_context([&](Context& context) {
+    ContextOfLinks links(context);
+    body(links, context);
+  });
+  for (const std::string& failure : job.failures)
+    EXPECT_EQ(failure, "");
+  EXPECT_EQ(office.complaints(), "");
+}
+
+} // namespace strata::comm
