@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# For a machine with a GPU; nothing here is run by make check but what says that there is none.
-EXTRA_DIST += tests/gpu/check
-mpi_c_sources += tests/gpu/allreduce.c
+# For a machine with a GPU; nothing here is run by make check but what says that there is none, and what can be seen
+# over a libcuda of the tests' own.
+EXTRA_DIST += tests/gpu/check tests/gpu/gpu_memory.h tests/gpu/values.h
+mpi_c_sources += tests/gpu/allreduce.c tests/gpu/api.c
+tests/gpu/allreduce.mpi tests/gpu/api.mpi: tests/gpu/gpu_memory.h tests/gpu/values.h
 dist_check_SCRIPTS += tests/gpu/without_gpu_test
 if HAVE_CUDA
 check_PROGRAMS += tests/gpu/kernels
