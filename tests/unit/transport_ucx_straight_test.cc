@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+
+#include <unistd.h>
 
 namespace strata::transport {
 namespace {
@@ -56,8 +59,7 @@ TEST_F(UcxTransportTest, TakesNoDeviceMemoryThatUcxDoesNotKnow) {
 /// A long message of which a part is where process 1 wants it, and the rest under way.
 class UcxReceptionTest : public UcxTransportTest {
 protected:
-  void SetUp() override {
-    UcxTransportTest::SetUp();
+  void begin() {
     from_ = channel(0, {0, 1, {outgoing({1}, 0, bytes)}, {}});
     to_ = channel(1, {0, 1, {}, {incoming(0, 0, bytes)}});
     connect({from_.get(), to_.get()});
@@ -86,6 +88,7 @@ protected:
 };
 
 TEST_F(UcxReceptionTest, IsQuiescentWhenNothingIsWrittenToItsPlaceAnyMore) {
+  ASSERT_NO_FATAL_FAILURE(begin());
   to_->give_up_call(); // while the sender is elsewhere
   EXPECT_FALSE(to_->quiescent()) << "the sender has not sent it all, and UCX takes nothing back";
   ASSERT_TRUE(wait_for([&] {
@@ -96,25 +99,9 @@ TEST_F(UcxReceptionTest, IsQuiescentWhenNothingIsWrittenToItsPlaceAnyMore) {
   EXPECT_EQ(std::memcmp(place_.data(), sent_.data(), bytes), 0);
 }
 
-// UCX does not tell the receiver: who waits for the message finds out otherwise that its peer is gone, and leaves the
-// place alone until the process ends.
-TEST_F(UcxReceptionTest, IsNotQuiescentWhenTheSenderIsGone) {
-  from_.reset();
-  links_.clear();
-  transports_[0].reset();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-  while (std::chrono::steady_clock::now() < end)
-    to_->progress();
-  EXPECT_EQ(to_->arrived(0, 0), nullptr) << "a part of it";
-  to_->give_up_call();
-  const bool all_came = std::equal(place_.begin(), place_.end(), sent_.begin());
-  EXPECT_EQ(to_->quiescent(), all_came);
-  to_.reset();
-  transports_[1].reset(); // which UCX aborts, if it is asked to end such a worker
-}
-
 // As when a process ends that did not wait until then.
 TEST_F(UcxReceptionTest, OutlivesItsChannel) {
+  ASSERT_NO_FATAL_FAILURE(begin());
   to_.reset();
   const auto other = channel(1, {1, 1, {}, {incoming(0, 0, 8)}});
   EXPECT_TRUE(wait_for([&] {
@@ -126,16 +113,55 @@ TEST_F(UcxReceptionTest, OutlivesItsChannel) {
   EXPECT_EQ(from_->failure(), nullptr);
 }
 
-TEST_F(UcxReceptionTest, EndsWithItsTransport) {
-  to_.reset();
-  links_.clear();
-  transports_[1].reset();
-  const std::vector<unsigned char> received = place_;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-  while (std::chrono::steady_clock::now() < end)
-    from_->progress();
-  EXPECT_EQ(place_, received) << "written to after its transport's end";
-  from_->give_up_call();
+/// In processes of their own, which end with a worker that cannot be ended.
+class UcxReceptionDeathTest : public UcxReceptionTest {
+protected:
+  void SetUp() override {
+    UcxReceptionTest::SetUp();
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+  }
+  static void progress_for_a_while(Channel& channel) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (std::chrono::steady_clock::now() < end)
+      channel.progress();
+  }
+  [[noreturn]] static void end(const char* what) {
+    std::fputs(what, stderr);
+    _exit(HasFailure() ? 1 : 0);
+  }
+};
+
+// UCX does not tell the receiver: who waits for the message finds out otherwise that its peer is gone, and leaves the
+// place alone until the process ends.
+TEST_F(UcxReceptionDeathTest, IsNotQuiescentWhenTheSenderIsGone) {
+  const auto lose_the_sender = [this] {
+    begin();
+    from_.reset();
+    links_.clear();
+    transports_[0].reset();
+    progress_for_a_while(*to_);
+    const char* what = to_->arrived(0, 0) == nullptr ? "waits" : "took a part for all";
+    to_->give_up_call();
+    const bool all_came = std::equal(place_.begin(), place_.end(), sent_.begin());
+    if (to_->quiescent() != all_came) what = "is quiescent";
+    to_.reset();
+    transports_[1].reset(); // UCX aborts, if it is asked to end such a worker
+    end(what);
+  };
+  EXPECT_EXIT(lose_the_sender(), testing::ExitedWithCode(0), "waits");
+}
+
+TEST_F(UcxReceptionDeathTest, EndsWithItsTransport) {
+  const auto end_the_receiver = [this] {
+    begin();
+    to_.reset();
+    links_.clear();
+    transports_[1].reset();
+    const std::vector<unsigned char> received = place_;
+    progress_for_a_while(*from_);
+    end(place_ == received ? "as it was" : "written to after its transport's end");
+  };
+  EXPECT_EXIT(end_the_receiver(), testing::ExitedWithCode(0), "as it was");
 }
 
 } // namespace
