@@ -275,6 +275,7 @@ private:
   bool run_plan(const Call& call, const Way& way, engine::SliceMemory* memory);
   kernel::Reducer reducer(const Call& call) const;
   const void* await(std::size_t rank, std::size_t bytes);
+  const void* await_wide(std::size_t rank, std::size_t bytes);
   const void* await_long(std::size_t rank, std::size_t bytes);
   bool is_needed_here(std::int32_t cpu, std::size_t bytes) const;
 

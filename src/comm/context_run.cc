@@ -32,6 +32,19 @@ const void* Context::await(std::size_t rank, std::size_t bytes) {
   return await_long(rank, bytes);
 }
 
+/// Likewise, of a payload in both lines of a slot. A function of its own: another condition in the loop above took 8 ns
+/// of 60 from payloads of 8 to 56 bytes.
+const void* Context::await_wide(std::size_t rank, std::size_t bytes) {
+  const transport::shm::ParityBoard& board = *board_;
+  const std::uint32_t looks = crowding_ == engine::Crowding::crowded ? first_looks_crowded : first_looks;
+  for (std::uint32_t look = 0; look < looks; ++look) {
+    board.fetch_second_line(rank);
+    if (const void* payload = board.arrived(rank, bytes)) return payload;
+    if (look >= eager_looks) engine::pause();
+  }
+  return await_long(rank, bytes);
+}
+
 /// Whether a rank that this exchange still waits for was last seen on `cpu`: then only giving it up brings the exchange
 /// further, for it may be what the awaited rank waits for.
 bool Context::is_needed_here(std::int32_t cpu, std::size_t bytes) const {
@@ -75,8 +88,9 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
   board.publish();
   const auto count = static_cast<std::size_t>(ranks_);
   const auto self = static_cast<std::size_t>(rank_);
+  const bool is_wide = board.is_wide(bytes);
   for (std::size_t rank = 0; rank < count; ++rank) {
-    operands_[rank] = rank == self ? input : await(rank, bytes);
+    operands_[rank] = rank == self ? input : is_wide ? await_wide(rank, bytes) : await(rank, bytes);
     if (operands_[rank] == nullptr) [[unlikely]]
       return false;
   }

@@ -56,9 +56,14 @@ public:
   /// `rank`'s payload in the current exchange, or null while it has not come.
   const void* arrived(std::size_t rank, std::size_t bytes) const {
     std::byte* board = boards_[rank];
-    if (is_wide(bytes)) __builtin_prefetch(slot(board) + line_bytes);
     return sequence(board).load(std::memory_order_acquire) == number_ ? payload(board, bytes) : nullptr;
   }
+  /// Whether a payload is in both lines of a slot.
+  static constexpr bool is_wide(std::size_t bytes) {
+    return fits_in_slot(bytes) && bytes > line_bytes - sizeof(std::uint64_t);
+  }
+  /// Before each look at a wide one: its second line, so that it comes with the first.
+  void fetch_second_line(std::size_t rank) const { __builtin_prefetch(slot(boards_[rank]) + line_bytes); }
   /// Once all have arrived: takes the lines of the next exchange's slot back from the peers' caches, while this rank is
   /// still busy with its result. The peers have read them: who has published this exchange has completed the one
   /// before.
@@ -97,10 +102,6 @@ private:
   static constexpr std::size_t ring_offset =
       line_bytes + 2 * slot_bytes; ///< after the line of departures and two slots
   static constexpr bool fits_in_slot(std::size_t bytes) { return bytes <= slot_bytes - sizeof(std::uint64_t); }
-  /// Whether a payload is in both lines of a slot.
-  static constexpr bool is_wide(std::size_t bytes) {
-    return fits_in_slot(bytes) && bytes > line_bytes - sizeof(std::uint64_t);
-  }
   static constexpr std::size_t lines(std::size_t bytes) { return rounded_up(bytes, line_bytes); }
   std::size_t place_of_next(std::size_t bytes) const {
     return next_place_ + lines(bytes) <= places * lines(most_bytes_) ? next_place_ : 0;
