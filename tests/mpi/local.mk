@@ -55,6 +55,7 @@ dist_check_SCRIPTS += \
   tests/mpi/check_test \
   tests/mpi/communicators_test \
   tests/mpi/crowded_test \
+  tests/mpi/device_native_test \
   tests/mpi/device_test \
   tests/mpi/errors_test \
   tests/mpi/faults_test \
@@ -69,6 +70,6 @@ dist_check_SCRIPTS += \
   tests/mpi/types_test \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
-EXTRA_DIST += tests/mpi/counts_c.c tests/mpi/filtered.c tests/mpi/large.c tests/mpi/rank_sums.h tests/mpi/rights.c \
-  tests/mpi/sessions.c
+EXTRA_DIST += tests/mpi/counts_c.c tests/mpi/filtered.c tests/mpi/knowing.c tests/mpi/large.c tests/mpi/rank_sums.h \
+  tests/mpi/rights.c tests/mpi/sessions.c
 tests/mpi/connected.mpi tests/mpi/spawned.mpi: tests/mpi/rank_sums.h
