@@ -120,7 +120,7 @@ TEST(PeerCalls, ReachOtherDevicesOfTheMachine) {
 }
 
 TEST(PeerCalls, AreStagedWhereSlotsCannotBeHad) {
-  for (const char* faults : {"fail-allocation", "deny-ipc"}) {
+  for (const char* faults : {"fail-allocation", "deny-ipc", "deny-open"}) {
     const Seen seen = seen_by(with_algorithm("direct"), 3, mixtures({5, 50000}), faults);
     EXPECT_EQ(seen.faults, "") << faults;
     EXPECT_FALSE(seen.rows.contains("peer")) << faults;

@@ -216,6 +216,16 @@ TEST_F(EmulatedDevice, DeniesAndFailsWhatItsFaultsSay) {
   EXPECT_EQ(driver_.make_stream(0).error().kind, ErrorKind::resource);
 }
 
+TEST_F(EmulatedDevice, DeniesToOpenWhatIsExported) {
+  use("deny-open");
+  const auto exported = driver_.export_memory(memory_of({3}));
+  ASSERT_TRUE(exported);
+  const auto opened = driver_.open_exported(*exported, 0);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, ErrorKind::unsupported);
+  EXPECT_NE(opened.error().message.find("is denied"), std::string::npos) << opened.error().message;
+}
+
 TEST_F(EmulatedDevice, CopiesThoughItHasNoKernels) {
   use("no-kernels");
   const void* const inputs[] = {memory_of({3}), memory_of({4})};

@@ -22,7 +22,8 @@ public:
     if (const auto exported = EmulatedDriver::export_memory(memory); !exported) return exported.error();
     return std::string(reinterpret_cast<const char*>(&memory), sizeof memory);
   }
-  Result<void*> open_exported(const std::string& exported, std::int32_t) override {
+  Result<void*> open_exported(const std::string& exported, std::int32_t device) override {
+    if (accelerator_->faults.deny_open) return EmulatedDriver::open_exported(exported, device);
     void* memory = nullptr;
     std::memcpy(&memory, exported.data(), sizeof memory);
     const std::lock_guard lock(accelerator_->mutex);

@@ -195,7 +195,7 @@ Result<std::string> EmulatedDriver::export_memory(void* memory) {
 }
 
 Result<void*> EmulatedDriver::open_exported(const std::string& exported, std::int32_t device) {
-  if (accelerator_->faults.deny_ipc) return denied("opening another process' memory");
+  if (accelerator_->faults.deny_ipc || accelerator_->faults.deny_open) return denied("opening another process' memory");
   if (const Status there = check_device(device); !there) return there.error();
   return accelerator_->memory.open(exported, device);
 }

@@ -12,13 +12,10 @@ struct Switch {
   const char* name;
   bool Faults::*member;
 };
-constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
-                               {"deny-peer", &Faults::deny_peer},
-                               {"fail-allocation", &Faults::fail_allocation},
-                               {"fail-pinned", &Faults::fail_pinned},
-                               {"fail-streams", &Faults::fail_streams},
-                               {"no-words", &Faults::no_words},
-                               {"no-kernels", &Faults::no_kernels},
+constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},       {"deny-open", &Faults::deny_open},
+                               {"deny-peer", &Faults::deny_peer},     {"fail-allocation", &Faults::fail_allocation},
+                               {"fail-pinned", &Faults::fail_pinned}, {"fail-streams", &Faults::fail_streams},
+                               {"no-words", &Faults::no_words},       {"no-kernels", &Faults::no_kernels},
                                {"captures", &Faults::captures}};
 
 bool set(Faults& faults, std::string_view word) {
@@ -45,7 +42,7 @@ Result<Faults> parse_faults(const std::string& text) {
   if (text.empty()) return faults;
   for (const std::string_view word : split(text, ','))
     if (!set(faults, word))
-      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-peer, "
+      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
                                         "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
                                         "devices=1 to 16, lost-after=COPIES)",
                                         printable(word)));

@@ -13,6 +13,7 @@ namespace strata::device {
 struct Faults {
   std::int32_t devices = 1;
   bool deny_ipc = false;        ///< as in a container of its own
+  bool deny_open = false;       ///< of what peers could export: they are in other containers
   bool deny_peer = false;       ///< as between GPUs behind different bridges
   bool fail_allocation = false; ///< of device memory of strata's own
   bool fail_pinned = false;     ///< of pinned memory
