@@ -164,19 +164,21 @@ Result<std::string> MemoryTable::export_memory(const void* begin) const {
 }
 
 Result<void*> MemoryTable::open(const std::string& text, std::int32_t device) {
+  Exported exported{};
+  if (text.size() != sizeof exported) return argument_error("no handle of an emulated device's memory");
+  std::memcpy(&exported, text.data(), sizeof exported);
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [begin, known] : table_)
+    for (auto& [begin, known] : table_) {
       if (known.opened_from == text) {
         ++known.openings;
         return static_cast<void*>(known.memory.base);
       }
+      // The process id alone does not say so: ranks in namespaces of their own are all number 1.
+      if (exported.pid == ::getpid() && known.opened_from.empty() && known.nonce == exported.nonce)
+        return Error{ErrorKind::unsupported, "a process cannot open memory that it exported itself"};
+    }
   }
-  Exported exported{};
-  if (text.size() != sizeof exported) return argument_error("no handle of an emulated device's memory");
-  std::memcpy(&exported, text.data(), sizeof exported);
-  if (exported.pid == ::getpid())
-    return Error{ErrorKind::unsupported, "a process cannot open memory that it exported itself"};
   const std::string path = fmt::format("/proc/{}/fd/{}", exported.pid, exported.descriptor);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
