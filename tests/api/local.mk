@@ -3,7 +3,7 @@ dist_check_SCRIPTS += \
   tests/api/api_test \
   tests/api/on_stream_test \
   tests/api/api_with_mpi_test
-EXTRA_DIST += tests/api/failing_mpi.c tests/api/with_mpi.c
+EXTRA_DIST += tests/api/failing_mpi.c tests/api/on_stream_mpi.c tests/api/with_mpi.c
 check_PROGRAMS += tests/api/on-stream tests/api/without-mpi
 tests_api_on_stream_SOURCES = tests/api/forked.c tests/api/forked.h tests/api/on_stream.c
 tests_api_on_stream_CPPFLAGS = $(tests_api_without_mpi_CPPFLAGS)
