@@ -80,9 +80,9 @@ struct strata_mpi_introspection {
    * value is not allowed. Not thread-safe. */
   int (*set_option)(const char* name, const char* value);
 
-  /** Since version 3. Measures the links between the nodes of `*communicator` now, to the end, whatever STRATA_PROBE
-   *  says; collective. Makes the context if it is not there yet. 0; 1 when all ranks are on one node, so that there is
-   *  nothing to measure; -1 when the communicator has no context or the ranks could not exchange. */
+  /** Since version 3. Measures the links between the nodes of `*communicator` now, and what memory and messages take,
+   *  to the end, whatever STRATA_PROBE says; collective. Makes the context if it is not there yet. 0; -1 when the
+   * communicator has no context or the ranks could not exchange. */
   int (*measure_links)(const void* communicator);
 
   /** Since version 3. What is known of these links: the text of a profile (strata-profile(5)), measured or found, on

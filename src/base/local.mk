@@ -5,7 +5,7 @@ joinable_sources += \
   src/base/blocked_signals.h \
   src/base/core_share.cc src/base/core_share.h \
   src/base/descriptor.h \
-  src/base/first_failure.h \
+  src/base/elapsed.h src/base/first_failure.h \
   src/base/formatting.cc \
   src/base/host.cc src/base/host.h \
   src/base/log.cc src/base/log.h \

@@ -39,6 +39,12 @@ public:
   bool takes_any_thread() const override { return exchanges_->takes_any_thread(); }
   bool has_native() const override { return exchanges_->has_native(); }
   std::string native_name() const override { return exchanges_->native_name(); }
+  bool native_send(std::int32_t peer, int tag, const void* data, std::size_t bytes) override {
+    return exchanges_->native_send(peer, tag, data, bytes);
+  }
+  bool native_receive(std::int32_t peer, int tag, void* data, std::size_t bytes) override {
+    return exchanges_->native_receive(peer, tag, data, bytes);
+  }
 
   /// Runs `steps` on all ranks, a function of no arguments that exchanges through this object. The error, the same on
   /// all ranks wherever each of them was: one of them ran out of memory in it, or they could not exchange. What the

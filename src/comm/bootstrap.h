@@ -34,6 +34,16 @@ public:
   virtual bool has_native() const { return false; }
   /// That library as a table of ways names it: "openmpi-4.1"; empty: there is none.
   virtual std::string native_name() const { return {}; }
+  /// A message to or from a rank by that library's point-to-point. The receiver knows its size; both return when their
+  /// part is done. `tag`, from 0 to most_native_tag, is that of no other message between the two at that time. False:
+  /// there is no such library, or it failed.
+  virtual bool native_send(std::int32_t /*peer*/, int /*tag*/, const void* /*data*/, std::size_t /*bytes*/) {
+    return false;
+  }
+  virtual bool native_receive(std::int32_t /*peer*/, int /*tag*/, void* /*data*/, std::size_t /*bytes*/) {
+    return false;
+  }
+  static constexpr int most_native_tag = 16383;
 };
 
 /// all_gather of one value of a plain type.

@@ -10,6 +10,7 @@
 #include "comm/staging.h"
 #include "comm/watch.h"
 #include "engine/plan.h"
+#include "topo/link_pairs.h"
 #include "transport/shm/parity_board.h"
 #include "tune/choice.h"
 #include "tune/probe.h"
@@ -23,6 +24,8 @@
 #include <optional>
 
 namespace strata::comm {
+
+class Courier;
 
 /// One checked request for an all-reduce.
 struct Call {
@@ -105,7 +108,7 @@ public:
   /// table. Collective; all ranks get the same answer.
   Status use_way(std::size_t bytes, const std::string& words);
 
-  /// Measures the links between the nodes now, to the end. Collective; only where there are several nodes.
+  /// Measures the links between the nodes, and what memory and messages take, now and to the end. Collective.
   Status measure_links();
   /// On rank 0, a profile of what is known of these links, measured or found; else none.
   const KnownProfile& links() const { return links_known_; }
@@ -265,6 +268,11 @@ private:
   void decide_anew();
   static void retire(Decision& decision);
   void log_probe(const tune::Probe& probe) const;
+
+  // context_messages.cc
+  bool probe_messages();
+  bool conclude_messages();
+  bool time_messages(Courier* courier, bool asks, std::byte* payload, tune::SecondsBySize& times);
 
   // context_run.cc
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);

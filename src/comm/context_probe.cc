@@ -7,6 +7,7 @@
 // ways, all nodes at once; the other ranks wait.
 #include "comm/context.h"
 
+#include "base/elapsed.h"
 #include "base/log.h"
 #include "comm/link_flow.h"
 #include "comm/memory_rates.h"
@@ -27,8 +28,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int32_t most_probed_nodes = 1024;
 constexpr std::size_t least_message = std::size_t{4} << 10, most_message = std::size_t{256} << 10;
 constexpr double seconds_to_connect = 5;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The directions that a round measures between this rank and another, one channel each, so that neither holds the
 /// other up.
@@ -143,7 +142,12 @@ std::vector<std::int32_t> Context::first_ranks() const {
 /// One round. False when the ranks could not exchange: then there is no probe any more.
 bool Context::run_probe() {
   bool exchanged = false;
-  const auto steps = [&] { exchanged = probe_->measures_links() ? probe_links() : probe_memory(); };
+  const auto steps = [&] {
+    if (probe_->measures_links())
+      exchanged = probe_links();
+    else
+      exchanged = probe_->part() == tune::Probe::Part::messages ? probe_messages() : probe_memory();
+  };
   Status ran = bootstrap_->run(steps);
   if (ran) return exchanged;
   leave_all_to_native(std::move(ran).error());
@@ -215,11 +219,10 @@ bool Context::probe_memory() {
     return false;
   }
   probe_->settle_memory(*all, node_of_rank);
-  if (!probe_->finished()) return true;
+  if (probe_->part() != tune::Probe::Part::messages) return true;
   if (may_adopt_links()) tune::take_rates(situation_.parameters, probe_->cache(), probe_->memory());
   if (options_.log_choice && rank_ == 0) log_line(tune::sentence_of(probe_->cache(), probe_->memory()));
   keep_links();
-  probe_.reset();
   return true;
 }
 
@@ -277,7 +280,9 @@ std::vector<std::string> Context::switch_of_node() const {
 
 /// What rank 0 knows of the links from before, for all ranks.
 Status Context::share_profile() {
-  if (situation_.job.nodes < 2 || options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty())
+  // In one node nothing was measured by a job, but strata-probe may have been asked to.
+  if ((situation_.job.nodes < 2 && options_.profile == "cache") || options_.reproducible || !options_.levels.empty() ||
+      !options_.algorithm.empty())
     return ok();
   // By prediction alone every run does the same, whatever others have measured since.
   if (options_.tune == Tune::off || (options_.tune == Tune::model && options_.profile == "cache")) return ok();
@@ -316,6 +321,7 @@ void Context::adopt_profile(const KnownProfile& known) {
   if (rank_ == 0) links_known_ = known;
   adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
   tune::take_rates(situation_.parameters, profile->cache, profile->memory);
+  tune::take_messages(situation_.parameters, profile->messages);
   probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
   profile_doubts_.reset();
   if (is_all_in_the_model(*profile)) profile_doubts_ = 0;

@@ -10,6 +10,9 @@
 namespace strata::mpi {
 namespace {
 
+/// The transport over MPI and the collection of timelines use the tags below it on the same communicator.
+constexpr int first_native_tag = 16;
+
 // Any call that may receive makes the MPI library progress; a probe for a tag with which nothing was sent does only
 // that. It takes no message, but one that it finds keeps it from progress: then another tag is looked for from now on.
 // Not on MPI_COMM_SELF: there MPICH looks into a queue of its own and lets nothing progress.
@@ -57,6 +60,34 @@ std::string CommunicatorBootstrap::native_name() const {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   return PMPI_Get_library_version(text, &length) == MPI_SUCCESS ? tune::mpi_name_from(text) : std::string();
+}
+
+int CommunicatorBootstrap::world_rank_of(std::int32_t peer) {
+  if (peer == looked_for_) return world_rank_;
+  MPI_Group here = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  looked_for_ = peer;
+  world_rank_ = MPI_UNDEFINED;
+  if (PMPI_Comm_group(communicator_, &here) != MPI_SUCCESS) return world_rank_;
+  if (PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    const int there = peer;
+    PMPI_Group_translate_ranks(here, 1, &there, world, &world_rank_);
+    PMPI_Group_free(&world);
+  }
+  PMPI_Group_free(&here);
+  return world_rank_;
+}
+
+bool CommunicatorBootstrap::native_send(std::int32_t peer, int tag, const void* data, std::size_t bytes) {
+  const int rank = world_rank_of(peer);
+  return now_.world != MPI_COMM_NULL && rank != MPI_UNDEFINED &&
+         PMPI_Send(data, static_cast<int>(bytes), MPI_BYTE, rank, first_native_tag + tag, now_.world) == MPI_SUCCESS;
+}
+
+bool CommunicatorBootstrap::native_receive(std::int32_t peer, int tag, void* data, std::size_t bytes) {
+  const int rank = world_rank_of(peer);
+  return now_.world != MPI_COMM_NULL && rank != MPI_UNDEFINED &&
+         PMPI_Recv(data, static_cast<int>(bytes), MPI_BYTE, rank, first_native_tag + tag, now_.world,
+                   MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
 engine::IdleHook CommunicatorBootstrap::idle_hook() const { return {let_mpi_progress, &now_}; }

@@ -25,12 +25,20 @@ public:
   engine::IdleHook idle_hook() const override;
   bool has_native() const override { return true; }
   std::string native_name() const override;
+  /// On strata's own communicator: a receive that the program has posted on its own might take these messages.
+  bool native_send(std::int32_t peer, int tag, const void* data, std::size_t bytes) override;
+  bool native_receive(std::int32_t peer, int tag, void* data, std::size_t bytes) override;
 
 private:
+  int world_rank_of(std::int32_t peer);
+
   MPI_Comm communicator_;
   State& now_;
   std::int32_t rank_ = 0;
   std::int32_t ranks_ = 1;
+  /// Of world_rank_of(): what it was asked last, and said. Looking takes as long as a short message.
+  std::int32_t looked_for_ = -1;
+  int world_rank_ = MPI_UNDEFINED;
 };
 
 } // namespace strata::mpi

@@ -43,8 +43,7 @@ json job_facts(const InfoFlags& flags, int ranks) {
   json job = strata != nullptr ? context_facts(*strata, MPI_COMM_WORLD) : json::object();
   if (strata != nullptr) add_links(job, *strata);
   if (measured != 0 && job.contains("notes"))
-    job["notes"].push_back(measured > 0 ? "all ranks share one node: there are no links between nodes to measure"
-                                        : "the links could not be measured (STRATA_LOG=choice says why)");
+    job["notes"].push_back("the links could not be measured (STRATA_LOG=choice says why)");
   job["transports_by_pair"] = transports_by_pair(job, ranks);
   job["size"] = ranks;
   job["library"] = mpi_library_version();

@@ -45,6 +45,36 @@ json rate_facts(const tune::MemoryRates& rates) {
           {"reduce_all", number_or_null(rates.reduce_all)}};
 }
 
+/// By link and library, seconds by size.
+json message_facts(const tune::MessageTimesByLink& messages) {
+  const auto by_size = [](const tune::SecondsBySize& seconds) {
+    json sizes = json::object();
+    for (std::size_t size = 0; size < tune::message_sizes.size(); ++size)
+      sizes[std::to_string(tune::message_sizes[size])] = number_or_null(seconds[size]);
+    return sizes;
+  };
+  json links = json::object();
+  for (std::size_t link = 0; link < topo::link_kinds; ++link)
+    if (messages[link] != tune::MessageTimes{})
+      links[tune::message_link_names[link]] = {{"strata", by_size(messages[link].strata)},
+                                               {"native", by_size(messages[link].native)}};
+  return links;
+}
+
+tune::MessageTimesByLink messages_of(const json& facts) {
+  tune::MessageTimesByLink messages{};
+  for (std::size_t link = 0; link < topo::link_kinds; ++link) {
+    if (!facts.contains(tune::message_link_names[link])) continue;
+    const json& row = facts[tune::message_link_names[link]];
+    for (const auto& [name, seconds] :
+         {std::pair{"strata", &messages[link].strata}, std::pair{"native", &messages[link].native}})
+      for (std::size_t size = 0; size < tune::message_sizes.size(); ++size)
+        if (const json& one = row[name][std::to_string(tune::message_sizes[size])]; one.is_number())
+          (*seconds)[size] = one.get<double>();
+  }
+  return messages;
+}
+
 std::string age_text(std::int64_t seconds) {
   const std::int64_t minute = 60, hour = 60 * minute, day = 24 * hour;
   if (seconds < 2 * minute) return fmt::format("{} s ago", std::max<std::int64_t>(0, seconds));
@@ -87,7 +117,8 @@ json links_facts(const tune::Profile& profile, const json& job, std::int64_t now
                 {"asymmetric", asymmetric},
                 {"findings", tune::findings(profile)},
                 {"cache", rate_facts(profile.cache)},
-                {"memory", rate_facts(profile.memory)}});
+                {"memory", rate_facts(profile.memory)},
+                {"messages", message_facts(profile.messages)}});
   return facts;
 }
 
@@ -128,16 +159,18 @@ std::vector<std::string> rank_labels(const json& job) {
 
 std::vector<std::string> link_lines(const json& job) {
   std::vector<std::string> lines;
-  if (!job.contains("links") || job["nodes"].get<int>() < 2) return lines;
+  if (!job.contains("links")) return lines;
   const json& links = job["links"];
+  if (job["nodes"].get<int>() < 2 && !links.contains("levels")) return lines;
   if (!links.contains("levels")) {
     lines.push_back("links between nodes: not measured (--measure does; so do programs while they run)");
   } else {
     const auto path = links["path"].get<std::string>();
-    lines.push_back(
-        fmt::format("links between nodes: measured {} ({}) over {}, by {}{}", links["measured"].get<std::string>(),
-                    age_text(links["age_seconds"].get<std::int64_t>()), links["transport"].get<std::string>(),
-                    links["origin"].get<std::string>(), path.empty() ? "" : " (" + path + ")"));
+    lines.push_back(fmt::format(
+        "{}: measured {} ({}) over {}, by {}{}", job["nodes"].get<int>() < 2 ? "this node" : "links between nodes",
+        links["measured"].get<std::string>(), age_text(links["age_seconds"].get<std::int64_t>()),
+        links["transport"].get<std::string>(), links["origin"].get<std::string>(),
+        path.empty() ? "" : " (" + path + ")"));
     for (const json& finding : links["findings"])
       lines.push_back("  " + finding.get<std::string>());
     const auto rates = [&](const char* where) {
@@ -147,6 +180,8 @@ std::vector<std::string> link_lines(const json& job) {
     };
     if (const tune::MemoryRates cache = rates("cache"), memory = rates("memory"); cache.copy > 0 && memory.copy > 0)
       lines.push_back("  " + tune::sentence_of(cache, memory));
+    for (const std::string& line : tune::sentences_of(messages_of(links["messages"])))
+      lines.push_back("  " + line);
   }
   std::map<std::string, std::set<std::string>> at_switch;
   const json& switches = job["switches"];

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ enum class LinkKind : std::uint8_t {
   network,
   uplink ///< between groups of nodes that each share one way out
 };
+
+inline constexpr std::size_t link_kinds = 4;
 
 /// Whether messages on such a link leave their node.
 constexpr bool between_nodes(LinkKind link) { return link == LinkKind::network || link == LinkKind::uplink; }

@@ -4,6 +4,7 @@ joinable_sources += \
   src/topo/hierarchy.cc src/topo/hierarchy.h \
   src/topo/hierarchy_by_hand.cc \
   src/topo/link_matrix.cc src/topo/link_matrix.h \
+  src/topo/link_pairs.cc src/topo/link_pairs.h \
   src/topo/local_facts.cc src/topo/local_facts.h \
   src/topo/outliers.cc src/topo/outliers.h \
   src/topo/racks.cc src/topo/racks.h \

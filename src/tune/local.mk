@@ -3,6 +3,7 @@ joinable_sources += \
   src/tune/choice.cc src/tune/choice.h \
   src/tune/host_list.cc src/tune/host_list.h \
   src/tune/link_numbers.cc src/tune/link_numbers.h \
+  src/tune/message_times.cc src/tune/message_times.h \
   src/tune/model.cc src/tune/model.h \
   src/tune/probed_links.cc src/tune/probed_links.h \
   src/tune/probe.cc src/tune/probe.h \

@@ -101,6 +101,19 @@ void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRa
   }
 }
 
+void take_messages(Parameters& parameters, const MessageTimesByLink& messages) {
+  // Between any two cores of a machine a line takes less.
+  constexpr double most_between_cores = 2e-6;
+  parameters.messages = messages;
+  for (const topo::LinkKind kind : {topo::LinkKind::shared_cache, topo::LinkKind::shared_memory}) {
+    const auto link = static_cast<std::size_t>(kind);
+    SecondsBySize& native = parameters.messages[link].native;
+    if (native[0] > most_between_cores) native = {};
+    if (messages[link].strata[0] > 0 && messages[link].strata[0] < most_between_cores)
+      parameters.links[link].latency = messages[link].strata[0];
+  }
+}
+
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores) {
   JobShape job;
@@ -180,19 +193,32 @@ double predict_board(const JobShape& job, std::size_t bytes, const Parameters& p
              (link.per_byte + (ranks - 1) * link.read_per_byte + ranks * link.reduce_per_byte) * job.crowding;
 }
 
+namespace {
+
+/// Of an empty message of the MPI library's.
+double native_latency(const Parameters& parameters, topo::LinkKind kind, double otherwise) {
+  const double measured = parameters.messages[static_cast<std::size_t>(kind)].native[0];
+  return measured > 0 ? measured : otherwise;
+}
+
+} // namespace
+
 double predict_native(const JobShape& job, std::size_t bytes, const Parameters& parameters) {
   const double size = static_cast<double>(bytes);
   const double ranks = job.hierarchy.ranks;
   const LinkParameters& memory = link_of(parameters, topo::LinkKind::shared_memory);
   const double rounds = std::ceil(std::log2(std::max(2.0, ranks)));
   // Point-to-point messages through memory: two copies each way and a matching queue.
-  const double inside = (rounds * 1.5 * memory.latency + size * 8 * memory.per_byte) * job.crowding;
+  const double inside = (rounds * native_latency(parameters, topo::LinkKind::shared_memory, 1.5 * memory.latency) +
+                         size * 8 * memory.per_byte) *
+                        job.crowding;
   if (job.nodes == 1) return inside;
   const LinkParameters& network = link_of(parameters, topo::LinkKind::network);
-  const double small = rounds * (network.latency + network.per_message * job.crowding * 4) +
+  const double latency = native_latency(parameters, topo::LinkKind::network, network.latency);
+  const double small = rounds * (latency + network.per_message * job.crowding * 4) +
                        rounds * size * network.per_byte * job.ranks_per_node;
   const double nodes = job.nodes;
-  const double large = 2 * rounds * (network.latency + network.per_message * job.crowding * 4) +
+  const double large = 2 * rounds * (latency + network.per_message * job.crowding * 4) +
                        1.5 * 2 * (nodes - 1) / nodes * size * network.per_byte;
   return inside + std::min(small, large);
 }

@@ -10,6 +10,7 @@
 #include "hier/composition.h"
 #include "topo/hierarchy.h"
 #include "topo/regular.h"
+#include "tune/message_times.h"
 #include "tune/rates.h"
 
 #include <array>
@@ -29,16 +30,21 @@ struct LinkParameters {
 };
 
 struct Parameters {
-  std::array<LinkParameters, 4> links; ///< by topo::LinkKind
-  double schedule_in_memory = 1;       ///< work of a schedule's memory levels over that of the same bytes on the board:
-                                       ///< partial results are written and read again, stage after stage
-  double step = 0;                     ///< seconds to run one step of a schedule
-  double slice = 0;                    ///< seconds to start and retire a slice
+  std::array<LinkParameters, topo::link_kinds> links; ///< by topo::LinkKind
+  double schedule_in_memory = 1; ///< work of a schedule's memory levels over that of the same bytes on the board:
+                                 ///< partial results are written and read again, stage after stage
+  MessageTimesByLink messages{}; ///< that were measured, for the MPI library's own
+  double step = 0;               ///< seconds to run one step of a schedule
+  double slice = 0;              ///< seconds to start and retire a slice
 };
 Parameters default_parameters();
 /// Puts measured rates of cores in place of the defaults: `cache` for what goes through slots in memory, `memory` for
 /// what comes from the network. What was not measured stays.
 void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory);
+
+/// Likewise latencies in a node, from 8 bytes by strata's transports, and what the MPI library's own messages take. In
+/// a node, only what is no scheduler's time: a profile may be of more ranks than cores, and the model adds their turns.
+void take_messages(Parameters& parameters, const MessageTimesByLink& messages);
 
 /// The shape of a job as the model sees it.
 struct JobShape {

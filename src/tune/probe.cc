@@ -53,7 +53,7 @@ Probe::Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess)
     : nodes_(nodes), share_(share), price_(first_price), sending_seconds_(first_sending),
       most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0), guess_(std::move(guess)) {
   racks_.rack_of.assign(static_cast<std::size_t>(std::max(nodes, 0)), 0);
-  if (nodes < 2) part_ = Part::over;
+  if (nodes < 2) part_ = Part::memory_alone;
 }
 
 // The circle method: one place stays, the others turn by one each round; places face each other across the circle.
@@ -152,8 +152,40 @@ void Probe::settle_memory(std::span<const MemorySample> by_rank, std::span<const
     (alone ? rates->copy : rates->copy_all) = usual(where, &RatesOfCore::copy);
     (alone ? rates->reduce : rates->reduce_all) = usual(where, &RatesOfCore::reduce);
   }
-  part_ = alone ? Part::memory_together : Part::over;
-  if (!alone) find_slow_cores(by_rank, node_of_rank);
+  part_ = alone ? Part::memory_together : Part::messages;
+  if (alone) return;
+  find_slow_cores(by_rank, node_of_rank);
+  price_ = message_seconds();
+}
+
+double Probe::message_seconds() const {
+  constexpr double libraries = 2, ways = 2;
+  double seconds = 0;
+  for (const std::size_t bytes : message_sizes) {
+    double way = 0;
+    if (topo::between_nodes(link()) && racks_.node_rate > 0)
+      way = latency() + static_cast<double>(bytes) / (racks_.uplink > 0 ? racks_.uplink : racks_.node_rate);
+    seconds += std::max(seconds_of_a_size, ways * static_cast<double>(least_messages) * way);
+  }
+  return libraries * seconds;
+}
+
+void Probe::settle_messages(std::span<const MessageSample> by_rank) {
+  double elapsed = 0;
+  MessageTimes& link = messages_[link_];
+  for (SecondsBySize MessageTimes::*library : {&MessageTimes::strata, &MessageTimes::native})
+    for (std::size_t size = 0; size < message_sizes.size(); ++size) {
+      std::vector<double> seen;
+      for (const MessageSample& sample : by_rank)
+        if (const double seconds = (sample.times.*library)[size]; seconds > 0) seen.push_back(seconds);
+      (link.*library)[size] = median(std::move(seen));
+    }
+  for (const MessageSample& sample : by_rank)
+    elapsed = std::max(elapsed, sample.elapsed);
+  spent_ += elapsed;
+  earned_ -= elapsed;
+  if (++link_ == topo::link_kinds) part_ = Part::over;
+  if (part_ != Part::over) price_ = message_seconds();
 }
 
 /// By what all ranks of a node together do in their caches, where no neighbour on a memory bus disturbs them.

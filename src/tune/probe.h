@@ -13,7 +13,9 @@
 // link seems to be slow, and of two nodes always, two more passes tell which way it is: each pair meets twice in each,
 // for one way and for the other.
 //
-// Then two short rounds measure what cores copy and reduce: one core of each node alone, and all at once.
+// Then two short rounds measure what cores copy and reduce: one core of each node alone, and all at once. And for each
+// kind of link, a round times single messages of several sizes between ranks that it joins, while nothing else is under
+// way on it: by strata's transport and by the MPI library's.
 //
 // Its time is earned: a fixed share of the time that calls have taken.
 #pragma once
@@ -21,6 +23,7 @@
 #include "topo/link_matrix.h"
 #include "topo/outliers.h"
 #include "topo/racks.h"
+#include "tune/message_times.h"
 #include "tune/rates.h"
 
 #include <cstdint>
@@ -46,6 +49,13 @@ public:
     double elapsed = 0;        ///< seconds
   };
 
+  /// What one rank saw of its messages; nothing where it was in no pair.
+  struct MessageSample {
+    MessageTimes times;
+    double elapsed = 0; ///< seconds
+  };
+
+  /// Of one node, only memory and messages are measured.
   /// `share` of the time that calls take may be spent; 0: never. `guess`: racks by node as somebody says they are;
   /// where the first pass finds the same, no second one is needed.
   Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess = {});
@@ -61,6 +71,7 @@ public:
     links_one_way,   ///< see ascending()
     memory_alone,    ///< one rank of each node, while the others rest
     memory_together, ///< all ranks at once
+    messages,        ///< between ranks that link() joins
     over
   };
   Part part() const { return part_; }
@@ -76,10 +87,21 @@ public:
   /// after 6 s.
   double patience() const { return 10 + 20 * sending_seconds_; }
 
+  /// In a round of messages: between which ranks, and about how many seconds they take, or are let go on for.
+  topo::LinkKind link() const { return static_cast<topo::LinkKind>(link_); }
+  double message_seconds() const;
+  /// The seconds that pairs of ranks are to spend with the messages of one size and one library.
+  static constexpr double seconds_of_a_size = 4e-3;
+  /// How often a message is sent at least, each time there and back.
+  static constexpr std::size_t least_messages = 3;
+
   /// Ends a round of links with what its nodes saw, equal on all ranks.
   void settle(std::span<const Observation> by_node);
   /// Ends a round of memory with what the ranks saw, likewise.
   void settle_memory(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
+
+  /// Ends a round of messages, likewise; without samples where that link joins no ranks here.
+  void settle_messages(std::span<const MessageSample> by_rank);
 
   /// After the part of links: what was found. `racks().racks` is 1 where there are none.
   const topo::Racks& racks() const { return racks_; }
@@ -94,6 +116,7 @@ public:
   /// After finished().
   const MemoryRates& cache() const { return cache_; }
   const MemoryRates& memory() const { return memory_; }
+  const MessageTimesByLink& messages() const { return messages_; }
   bool failed() const { return failed_; }
   std::int32_t rounds() const { return round_ + one_way_round_; }
   double spent() const { return spent_; }
@@ -119,6 +142,8 @@ private:
   topo::Outliers outliers_;
   std::vector<std::int32_t> guess_;
   MemoryRates cache_, memory_;
+  std::size_t link_ = 0; ///< whose messages come next
+  MessageTimesByLink messages_{};
   Part part_ = Part::links;
   bool failed_ = false;
 };

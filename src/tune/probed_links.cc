@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace strata::tune {
@@ -89,6 +90,11 @@ Profile profile_of(const Probe& probe, const NodeNames& names, const std::string
        {std::pair{&profile.cache, &probe.cache()}, std::pair{&profile.memory, &probe.memory()}})
     *rounded = {rounded_measurement(rates->copy), rounded_measurement(rates->copy_all),
                 rounded_measurement(rates->reduce), rounded_measurement(rates->reduce_all)};
+  profile.messages = probe.messages();
+  for (MessageTimes& link : profile.messages)
+    for (SecondsBySize* times : {&link.strata, &link.native})
+      for (double& seconds : *times)
+        seconds = rounded_measurement(seconds);
   return profile;
 }
 
@@ -122,6 +128,28 @@ std::string sentence_of(const MemoryRates& cache, const MemoryRates& memory) {
                        rates.copy / 1e9, rates.copy_all / 1e9, rates.reduce / 1e9, rates.reduce_all / 1e9);
   };
   return fmt::format("in its cache a core {}; in memory it {}", of(cache), of(memory));
+}
+
+std::vector<std::string> sentences_of(const MessageTimesByLink& messages) {
+  constexpr std::array<const char*, topo::link_kinds> where{"in one cache", "between caches of a node", "between nodes",
+                                                            "between racks"};
+  const auto list = [](const SecondsBySize& times) {
+    std::string text;
+    for (std::size_t size = 0; size < message_sizes.size(); ++size)
+      if (times[size] > 0)
+        text +=
+            fmt::format("{}{} {}", text.empty() ? "" : ", ", message_size_names[size], format_duration(times[size]));
+    return text;
+  };
+  std::vector<std::string> lines;
+  for (std::size_t link = 0; link < topo::link_kinds; ++link) {
+    const std::string ours = list(messages[link].strata), native = list(messages[link].native);
+    if (ours.empty() && native.empty()) continue;
+    std::string line = fmt::format("messages {}: {}", where[link], ours.empty() ? "not measured" : ours);
+    if (!native.empty()) line += "; the MPI library's " + native;
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::string sentence_of(const Probe& probe, const NodeNames& names) {

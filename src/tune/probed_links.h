@@ -25,6 +25,9 @@ Profile profile_of(const Probe& probe, const NodeNames& names, const std::string
 std::string sentence_of(const Probe& probe, const NodeNames& names);
 /// "a core copies 42 GB/s in its cache, 35 GB/s when all do, and sums …".
 std::string sentence_of(const MemoryRates& cache, const MemoryRates& memory);
+/// A line for each kind of link of which messages were timed: "messages between nodes: 8B 25 us, …; the MPI library's
+/// 8B 31 us, …".
+std::vector<std::string> sentences_of(const MessageTimesByLink& messages);
 
 /// What is slower than the rest, a phrase for each: "slow network card of n3: 25% of the others' bandwidth".
 std::vector<std::string> findings(const Profile& profile);

@@ -10,11 +10,13 @@
 //     slow n3 bandwidth=0.25
 //     asymmetric n1 n4 bandwidth=0.4
 //     memory copy=5.2GB/s copy-all=3.9GB/s reduce=4.1GB/s reduce-all=3GB/s
-//     end 8
+//     messages network strata 8B=25us 512B=27us 4KiB=60us 32KiB=310us
+//     end 9
 #pragma once
 
 #include "base/result.h"
 #include "topo/hierarchy.h"
+#include "tune/message_times.h"
 #include "tune/rates.h"
 
 #include <cstdint>
@@ -71,6 +73,7 @@ struct Profile {
   std::vector<AsymmetricHosts> asymmetric;
   MemoryRates cache;  ///< of buffers that a core's cache keeps
   MemoryRates memory; ///< of buffers that none keeps
+  MessageTimesByLink messages{};
   bool operator==(const Profile&) const = default;
 };
 

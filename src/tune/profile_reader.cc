@@ -48,7 +48,11 @@ private:
   Status take_asymmetric(const Statement& statement);
   Status take_rates(const Statement& statement, std::size_t& line, MemoryRates& rates);
   Status factor(const Statement& statement, const Fields& fields, const char* key, double& value) const;
+  Status take_messages(const Statement& statement);
+  enum class Quantity : std::uint8_t { time, rate };
   Status number(const Statement& statement, const Fields& fields, const char* key, double& value) const;
+  Status number(const Statement& statement, const Fields& fields, const char* key, Quantity quantity,
+                double& value) const;
 
   Status settle_hosts();
   Status settle_groups(std::size_t level);
@@ -60,6 +64,7 @@ private:
   const std::string& file_;
   Profile profile_;
   std::size_t measured_ = 0, node_ = 0, cache_ = 0, memory_ = 0, last_ = 0; ///< lines; 0: not seen
+  std::array<std::array<std::size_t, 2>, topo::link_kinds> messages_{};     ///< likewise; by strata, and native
   std::vector<Line> hosts_, slow_, asymmetric_;                             ///< of the last, both hosts of a pair
   struct Groups {
     std::vector<HostGroup> groups;
@@ -81,17 +86,23 @@ Status Reader::once(const Statement& statement, std::size_t& line) const {
   return ok();
 }
 
-/// Reads a number of a key where it is given, and checks that it is sane.
+/// Reads a latency or a rate.
 Status Reader::number(const Statement& statement, const Fields& fields, const char* key, double& value) const {
+  return number(statement, fields, key, std::string_view(key) == "latency" ? Quantity::time : Quantity::rate, value);
+}
+
+/// Reads a number of a key where it is given, and checks that it is sane.
+Status Reader::number(const Statement& statement, const Fields& fields, const char* key, Quantity quantity,
+                      double& value) const {
   const auto text = fields.find(key);
   if (!text) return ok();
-  const bool is_latency = std::string_view(key) == "latency";
-  const auto read = is_latency ? duration_from(*text) : rate_from(*text);
+  const bool is_time = quantity == Quantity::time;
+  const auto read = is_time ? duration_from(*text) : rate_from(*text);
   if (!read) return refusal(statement.line, fmt::format("{}: {}", key, read.error().message));
   value = *read;
-  const double least = is_latency ? least_latency : least_rate, most = is_latency ? most_latency : most_rate;
+  const double least = is_time ? least_latency : least_rate, most = is_time ? most_latency : most_rate;
   if (value >= least && value <= most) return ok();
-  const auto written = is_latency ? duration_text : rate_text;
+  const auto written = is_time ? duration_text : rate_text;
   return refusal(statement.line, fmt::format("{}={} cannot be ({} to {}; leave out what was not measured)", key,
                                              printable(*text), written(least), written(most)));
 }
@@ -222,6 +233,31 @@ Status Reader::take_rates(const Statement& statement, std::size_t& line, MemoryR
   return ok();
 }
 
+Status Reader::take_messages(const Statement& statement) {
+  constexpr std::array<const char*, 2> libraries{"strata", "native"};
+  const auto place = [](const auto& names, std::string_view word) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
+  };
+  const std::size_t link =
+      statement.words.size() < 4 ? topo::link_kinds : place(message_link_names, statement.words[1]);
+  const std::size_t by = link == topo::link_kinds ? libraries.size() : place(libraries, statement.words[2]);
+  if (by == libraries.size())
+    return refusal(statement.line,
+                   fmt::format("'messages' takes a link ({}), then who carried them ({}), then some of {}, with a time",
+                               option_rows::enumerate(message_link_names), option_rows::enumerate(libraries),
+                               option_rows::enumerate(message_size_names)));
+  if (auto status = once(statement, messages_[link][by]); !status) return status;
+  const auto fields = Fields::of(file_, statement, 3, message_size_names);
+  if (!fields) return fields.error();
+  MessageTimes& times = profile_.messages[link];
+  for (std::size_t size = 0; size < message_sizes.size(); ++size)
+    if (auto status = number(statement, *fields, message_size_names[size], Quantity::time,
+                             (by == 0 ? times.strata : times.native)[size]);
+        !status)
+      return status;
+  return ok();
+}
+
 Status Reader::take(const Statement& statement) {
   const std::string_view keyword = statement.words[0];
   last_ = statement.line;
@@ -231,13 +267,15 @@ Status Reader::take(const Statement& statement) {
   if (keyword == "slow") return take_slow(statement);
   if (keyword == "asymmetric") return take_asymmetric(statement);
   if (keyword == "cache") return take_rates(statement, cache_, profile_.cache);
+  if (keyword == "messages") return take_messages(statement);
   if (keyword == "memory") return take_rates(statement, memory_, profile_.memory);
   for (std::size_t level = 0; level < std::size(level_names); ++level)
     if (keyword == level_names[level]) return take_group(statement, level);
   return refusal(
       statement.line,
-      fmt::format("'{}' is not known (measured, host, node, rack, island, slow, asymmetric, cache, memory or end)",
-                  printable(keyword)));
+      fmt::format(
+          "'{}' is not known (measured, host, node, rack, island, slow, asymmetric, cache, memory, messages or end)",
+          printable(keyword)));
 }
 
 std::size_t Reader::index_of(std::string_view host) const {

@@ -37,6 +37,13 @@ std::string factor_field(const char* key, double factor) {
   return factor == 1 ? "" : fmt::format(" {}={}", key, factor_text(factor));
 }
 
+std::string message_fields(const SecondsBySize& seconds) {
+  std::string fields;
+  for (std::size_t size = 0; size < message_sizes.size(); ++size)
+    if (seconds[size] != 0) fields += fmt::format(" {}={}", message_size_names[size], duration_text(seconds[size]));
+  return fields;
+}
+
 } // namespace
 
 std::string to_text(const Profile& profile) {
@@ -63,6 +70,11 @@ std::string to_text(const Profile& profile) {
                                rate_field("reduce", rates->reduce) + rate_field("reduce-all", rates->reduce_all);
     if (!fields.empty()) writer.line("{}{}", where, fields);
   }
+  for (std::size_t link = 0; link < topo::link_kinds; ++link)
+    for (const auto& [by, seconds] :
+         {std::pair{"strata", &profile.messages[link].strata}, std::pair{"native", &profile.messages[link].native}})
+      if (const std::string fields = message_fields(*seconds); !fields.empty())
+        writer.line("messages {} {}{}", message_link_names[link], by, fields);
   return writer.finish(profile_format, "What was measured of the links between these hosts; see strata-profile(5).");
 }
 

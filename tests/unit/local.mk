@@ -10,6 +10,7 @@ joinable_tests += \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_device_test.cc \
   tests/unit/comm_memory_test.cc \
+  tests/unit/comm_message_timing_test.cc \
   tests/unit/comm_peers_test.cc \
   tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \
@@ -80,11 +81,13 @@ joinable_tests += \
   tests/unit/sim_refusals_test.cc \
   tests/unit/sim_schedules_test.cc \
   tests/unit/topo_hierarchy_test.cc \
+  tests/unit/topo_link_pairs_test.cc \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/topo_outliers_test.cc \
   tests/unit/topo_regular_test.cc \
   tests/unit/tune_choice_test.cc \
   tests/unit/tune_host_list_test.cc \
+  tests/unit/tune_message_times_test.cc \
   tests/unit/tune_model_rates_test.cc \
   tests/unit/tune_probe_test.cc \
   tests/unit/tune_profile_cache_test.cc \

@@ -137,10 +137,53 @@ TEST(Probe, EndsWithWhatCoresCopyAndReduceAloneAndTogether) {
   part.settle({1, 0, 1, 0, 1, 0});
   EXPECT_EQ(part.probe.part(), Probe::Part::memory_together);
   part.settle({0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
-  EXPECT_TRUE(part.probe.finished());
+  EXPECT_EQ(part.probe.part(), Probe::Part::messages);
   EXPECT_EQ(part.probe.cache(), (MemoryRates{40e9, 20e9, 20e9, 10e9}));
   EXPECT_EQ(part.probe.memory(), (MemoryRates{8e9, 4e9, 6e9, 3e9}));
   EXPECT_TRUE(part.probe.outliers().cores.empty());
+}
+
+// By link, from the inside out; the medians of what pairs saw.
+TEST(Probe, EndsWithWhatMessagesTakeByLink) {
+  MemoryPart part;
+  part.settle({1, 0, 1, 0, 1, 0});
+  part.settle({1, 1, 1, 1, 1, 1});
+  const auto sample = [](double seconds) {
+    Probe::MessageSample seen;
+    seen.times.strata[1] = seconds;
+    seen.times.native[4] = 2 * seconds;
+    seen.elapsed = 0.05;
+    return seen;
+  };
+  EXPECT_EQ(part.probe.link(), topo::LinkKind::shared_cache);
+  part.probe.settle_messages(std::vector<Probe::MessageSample>{sample(1e-6), {}, sample(3e-6), {}, sample(90e-6), {}});
+  EXPECT_EQ(part.probe.link(), topo::LinkKind::shared_memory);
+  part.probe.settle_messages({});
+  const double spent = part.probe.spent();
+  EXPECT_GT(part.probe.message_seconds(), 10 * Probe::seconds_of_a_size) << "256 KiB take 2 ms at 118 MB/s";
+  part.probe.settle_messages(std::vector<Probe::MessageSample>{sample(7e-6)});
+  EXPECT_DOUBLE_EQ(part.probe.spent(), spent + 0.05);
+  EXPECT_FALSE(part.probe.finished());
+  part.probe.settle_messages({});
+  EXPECT_TRUE(part.probe.finished());
+  MessageTimesByLink wanted{};
+  wanted[0].strata[1] = 3e-6;
+  wanted[0].native[4] = 6e-6;
+  wanted[2].strata[1] = 7e-6;
+  wanted[2].native[4] = 14e-6;
+  EXPECT_EQ(part.probe.messages(), wanted);
+}
+
+TEST(Probe, OfOneNodeMeasuresMemoryAndMessages) {
+  Probe probe(1, 1);
+  EXPECT_EQ(probe.part(), Probe::Part::memory_alone);
+  const std::vector<std::int32_t> node_of_rank{0, 0};
+  for (int round = 0; round < 2; ++round)
+    probe.settle_memory(std::vector<Probe::MemorySample>(2, {{4e9, 2e9}, {4e9, 2e9}, 0.01}), node_of_rank);
+  while (!probe.finished())
+    probe.settle_messages({});
+  EXPECT_FALSE(probe.failed());
+  EXPECT_EQ(probe.cache().copy_all, 4e9);
 }
 
 TEST(Probe, NamesANodeWhoseCoresAreSlow) {

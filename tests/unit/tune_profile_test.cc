@@ -119,6 +119,38 @@ TEST(ProfileText, WithAnOutlierThatCannotBeIsRefused) {
   expect_refusal(slow, "asymmetric n1 n9 bandwidth=0.5", "p.txt:9: no 'host' names n9 of an asymmetric pair");
 }
 
+TEST(ProfileText, TellsWhatMessagesTakeByLinkAndSize) {
+  const std::string text = with(four_hosts, "slow n3 bandwidth=0.25\n",
+                                "messages cache strata 8B=110ns 32KiB=6us\nmessages network native 4KiB=60us\n");
+  const auto profile = profile_from(with(text, "end 7", "end 8"), "p.txt");
+  ASSERT_TRUE(profile) << profile.error().message;
+  MessageTimesByLink wanted{};
+  wanted[static_cast<std::size_t>(topo::LinkKind::shared_cache)].strata = {110e-9, 0, 0, 6e-6, 0};
+  wanted[static_cast<std::size_t>(topo::LinkKind::network)].native = {0, 0, 60e-6, 0, 0};
+  EXPECT_EQ(profile->messages, wanted);
+  EXPECT_NE(to_text(*profile).find("\nmessages cache strata 8B=110ns 32KiB=6us\nmessages network native 4KiB=60us\n"),
+            std::string::npos)
+      << to_text(*profile);
+}
+
+TEST(ProfileText, WhoseMessagesCannotBeIsRefused) {
+  const auto expect = [](const std::string& line, const std::string& message) {
+    expect_refusal("slow n3 bandwidth=0.25", line, message);
+  };
+  const std::string allowed =
+      "p.txt:9: 'messages' takes a link (cache, memory, network or uplink), then who carried them "
+      "(strata or native), then some of 8B, 512B, 4KiB, 32KiB or 256KiB, with a time";
+  expect("messages cache strata", allowed);
+  expect("messages disk strata 8B=1us", allowed);
+  expect("messages cache mpi 8B=1us", allowed);
+  expect("messages cache strata 9B=1us",
+         "p.txt:9: messages takes no '9B=1us' (8B, 512B, 4KiB, 32KiB or 256KiB, each with '=' and its value)");
+  expect("messages cache strata 8B=0s", "p.txt:9: 8B=0s cannot be (1ns to 10s; leave out what was not measured)");
+  const std::string twice =
+      with(four_hosts, "slow n3 bandwidth=0.25", "messages cache strata 8B=1us\nmessages cache strata 512B=1us");
+  EXPECT_EQ(reason(with(twice, "end 7", "end 8")), "p.txt:10: 'messages' comes for the second time (first in line 9)");
+}
+
 TEST(ProfileText, OfOneHostNeedsNoLink) {
   EXPECT_EQ(reason("strata-profile 1\nmeasured 2026-11-21T12:00:00Z ucx\nhost n1\nmemory copy=5GB/s\nend 3\n"),
             "it was taken");
@@ -157,9 +189,9 @@ TEST(ProfileText, OfAnotherKindOrVersionIsRefused) {
 }
 
 TEST(ProfileText, WithAnUnknownWordIsRefused) {
-  expect_refusal(
-      "slow n3", "slwo n3",
-      "p.txt:9: 'slwo' is not known (measured, host, node, rack, island, slow, asymmetric, cache, memory or end)");
+  expect_refusal("slow n3", "slwo n3",
+                 "p.txt:9: 'slwo' is not known (measured, host, node, rack, island, slow, asymmetric, cache, memory, "
+                 "messages or end)");
   expect_refusal("uplink=", "upink=",
                  "p.txt:6: rack takes no 'upink=59.3MB/s' (hosts, latency, bandwidth or uplink, each "
                  "with '=' and its value)");

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/message_timing.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace strata::comm {
+namespace {
+
+/// What two threads send to each other; a message takes so long per byte.
+struct Desk {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::array<std::deque<std::vector<std::byte>>, 2> sent;
+  double seconds_per_byte = 0;
+  std::size_t fails_from = SIZE_MAX; ///< bytes
+  std::array<std::vector<std::size_t>, 2> sizes;
+};
+
+class DeskCourier final : public Courier {
+public:
+  DeskCourier(Desk& desk, std::size_t self) : desk_(desk), self_(self) {}
+  bool send(const std::byte* payload, std::size_t bytes) override {
+    if (bytes >= desk_.fails_from) return false;
+    const auto end = std::chrono::steady_clock::now() +
+                     std::chrono::duration<double>(desk_.seconds_per_byte * static_cast<double>(bytes));
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    const std::lock_guard lock(desk_.mutex);
+    desk_.sizes[self_].push_back(bytes);
+    desk_.sent[self_].emplace_back(payload, payload + bytes);
+    desk_.changed.notify_all();
+    return true;
+  }
+  bool receive(std::byte* payload, std::size_t bytes) override {
+    if (bytes >= desk_.fails_from) return false;
+    std::unique_lock lock(desk_.mutex);
+    auto& come = desk_.sent[1 - self_];
+    if (!desk_.changed.wait_for(lock, std::chrono::seconds(20), [&] { return !come.empty(); })) return false;
+    EXPECT_EQ(come.front().size(), bytes) << "the two sides speak of different sizes";
+    std::copy_n(come.front().begin(), std::min(bytes, come.front().size()), payload);
+    come.pop_front();
+    return true;
+  }
+
+private:
+  Desk& desk_;
+  std::size_t self_;
+};
+
+struct Timed {
+  tune::SecondsBySize seconds;
+  bool answered;
+};
+
+Timed timed(Desk& desk, double seconds_each, std::size_t least) {
+  Timed result{};
+  std::thread other([&] {
+    std::vector<std::byte> payload(message_timing_bytes);
+    DeskCourier courier(desk, 1);
+    result.answered = answer_messages(courier, payload.data());
+  });
+  std::vector<std::byte> payload(message_timing_bytes);
+  DeskCourier courier(desk, 0);
+  result.seconds = ask_messages(courier, payload.data(), seconds_each, least);
+  other.join();
+  return result;
+}
+
+TEST(MessageTiming, HalvesTheWayThereAndBack) {
+  Desk desk;
+  desk.seconds_per_byte = 50e-9; // 256 KiB: 13 ms
+  const Timed found = timed(desk, 1e-3, 3);
+  EXPECT_TRUE(found.answered);
+  for (std::size_t size = 2; size < tune::message_sizes.size(); ++size) {
+    const double least = desk.seconds_per_byte * static_cast<double>(tune::message_sizes[size]);
+    EXPECT_GE(found.seconds[size], 0.99 * least);
+    EXPECT_LT(found.seconds[size], 1.9 * least + 2e-3) << "it is a way, not there and back";
+  }
+}
+
+TEST(MessageTiming, SendsEachSizeAtLeastSoOftenAndTheFirstForNothing) {
+  Desk desk;
+  desk.seconds_per_byte = 50e-9;
+  (void)timed(desk, 1e-9, 4); // no time at all
+  for (const std::size_t bytes : tune::message_sizes)
+    EXPECT_EQ(std::count(desk.sizes[0].begin(), desk.sizes[0].end(), bytes), bytes == tune::message_sizes[0] ? 5 : 0)
+        << "the next size would take longer than there is time for";
+  Desk again;
+  (void)timed(again, 1e-3, 4);
+  for (const std::size_t bytes : tune::message_sizes)
+    EXPECT_GE(std::count(again.sizes[0].begin(), again.sizes[0].end(), bytes), 5) << bytes;
+  EXPECT_EQ(again.sizes[0], again.sizes[1]);
+}
+
+TEST(MessageTiming, KeepsWhatItHasWhenOneFails) {
+  Desk desk;
+  desk.fails_from = 4096;
+  const Timed found = timed(desk, 1e-3, 3);
+  EXPECT_FALSE(found.answered);
+  EXPECT_GT(found.seconds[0], 0);
+  EXPECT_GT(found.seconds[1], 0);
+  for (std::size_t size = 2; size < tune::message_sizes.size(); ++size)
+    EXPECT_EQ(found.seconds[size], 0);
+}
+
+} // namespace
+} // namespace strata::comm
