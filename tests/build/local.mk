@@ -2,6 +2,7 @@
 dist_check_SCRIPTS += \
   tests/build/exports_test \
   tests/build/install_test \
+  tests/build/main_job_test \
   tests/build/shipping_test \
   tests/build/side_by_side_test \
   tests/build/wrappers_test
