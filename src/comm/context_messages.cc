@@ -101,11 +101,10 @@ bool Context::probe_messages() {
 /// Without a courier, this rank leaves the cores to those who have one. False: it failed.
 bool Context::time_messages(Courier* courier, bool asks, std::byte* payload, tune::SecondsBySize& times) {
   if (courier == nullptr) {
-    constexpr double libraries = 2;
     constexpr auto nap = std::chrono::microseconds(100); // what yields its core for milliseconds first is in the way
     const engine::IdleHook hook = bootstrap_->idle_hook();
     const Clock::time_point start = Clock::now();
-    for (const double rest = probe_->message_seconds() / libraries; seconds_since(start) < rest;) {
+    for (const double rest = probe_->message_seconds(); seconds_since(start) < rest;) {
       std::this_thread::sleep_for(nap);
       if (hook.function != nullptr) hook.function(hook.state);
     }

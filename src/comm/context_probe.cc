@@ -248,7 +248,9 @@ void Context::keep_links() {
   matrix_ = probe_->matrix();
   // Communicators that share the nodes with others may have measured at the same time as these.
   const bool has_all_ranks = process_.activity().world_ranks.load() == ranks_;
-  if (can_be_told && has_all_ranks) process_.known_links().keep(std::move(profile), options_.profile);
+  // A later job of one node would not look for it.
+  if (can_be_told && has_all_ranks && situation_.job.nodes > 1)
+    process_.known_links().keep(std::move(profile), options_.profile);
 }
 
 Status Context::measure_links() {
@@ -324,7 +326,7 @@ void Context::adopt_profile(const KnownProfile& known) {
   tune::take_messages(situation_.parameters, profile->messages);
   probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
   profile_doubts_.reset();
-  if (is_all_in_the_model(*profile)) profile_doubts_ = 0;
+  if (situation_.job.nodes > 1 && is_all_in_the_model(*profile)) profile_doubts_ = 0;
 }
 
 /// Takes over what is known of the links. Where that gives other levels, every size is decided anew.

@@ -4,6 +4,7 @@
 //
 // A copy by a device is started and waited for, each by itself: a call that blocks cannot do with less, and of short
 // vectors that is all that it takes. The host's are made one after the other.
+#include "base/elapsed.h"
 #include "tools/perf_measure.h"
 
 #include <algorithm>
@@ -23,8 +24,6 @@ constexpr std::size_t batches = 9;
 constexpr std::uint64_t flag_rounds = 2000;
 constexpr std::uint64_t most_waits = 500; ///< for a device, in a batch: milliseconds
 constexpr std::size_t piece_bytes = std::size_t{256} << 10, places = 4;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Calls of a batch of a millisecond or less.
 std::uint64_t calls_of(std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 #include "tools/sim.h"
 #include "topo/regular.h"
 
+#include "base/elapsed.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -13,8 +14,6 @@ namespace strata::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Ends of messages in a program.
 std::size_t messages_of(const sched::Program& program) {

@@ -155,11 +155,16 @@ void Probe::settle_memory(std::span<const MemorySample> by_rank, std::span<const
   part_ = alone ? Part::memory_together : Part::messages;
   if (alone) return;
   find_slow_cores(by_rank, node_of_rank);
-  price_ = message_seconds();
+  set_price_of_messages();
+}
+
+void Probe::set_price_of_messages() {
+  constexpr double libraries = 2;
+  price_ = libraries * message_seconds();
 }
 
 double Probe::message_seconds() const {
-  constexpr double libraries = 2, ways = 2;
+  constexpr double ways = 2;
   double seconds = 0;
   for (const std::size_t bytes : message_sizes) {
     double way = 0;
@@ -167,7 +172,7 @@ double Probe::message_seconds() const {
       way = latency() + static_cast<double>(bytes) / (racks_.uplink > 0 ? racks_.uplink : racks_.node_rate);
     seconds += std::max(seconds_of_a_size, ways * static_cast<double>(least_messages) * way);
   }
-  return libraries * seconds;
+  return seconds;
 }
 
 void Probe::settle_messages(std::span<const MessageSample> by_rank) {
@@ -185,7 +190,7 @@ void Probe::settle_messages(std::span<const MessageSample> by_rank) {
   spent_ += elapsed;
   earned_ -= elapsed;
   if (++link_ == topo::link_kinds) part_ = Part::over;
-  if (part_ != Part::over) price_ = message_seconds();
+  if (part_ != Part::over) set_price_of_messages();
 }
 
 /// By what all ranks of a node together do in their caches, where no neighbour on a memory bus disturbs them.

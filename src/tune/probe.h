@@ -87,7 +87,7 @@ public:
   /// after 6 s.
   double patience() const { return 10 + 20 * sending_seconds_; }
 
-  /// In a round of messages: between which ranks, and about how many seconds they take, or are let go on for.
+  /// In a round of messages: between which ranks, and about how many seconds those of one library take.
   topo::LinkKind link() const { return static_cast<topo::LinkKind>(link_); }
   double message_seconds() const;
   /// The seconds that pairs of ranks are to spend with the messages of one size and one library.
@@ -126,6 +126,7 @@ private:
   std::int32_t meetings() const { return round_ + one_way_round_ / 2; }
   void conclude_pass();
   void conclude_links();
+  void set_price_of_messages();
   void find_slow_cores(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
 
   std::int32_t nodes_;
