@@ -220,7 +220,8 @@ bool Context::probe_memory() {
   }
   probe_->settle_memory(*all, node_of_rank);
   if (probe_->part() != tune::Probe::Part::messages) return true;
-  if (may_adopt_links()) tune::take_rates(situation_.parameters, probe_->cache(), probe_->memory());
+  if (may_adopt_links())
+    tune::take_rates(situation_.parameters, probe_->cache(), probe_->memory(), probe_->cache_share());
   if (options_.log_choice && rank_ == 0) log_line(tune::sentence_of(probe_->cache(), probe_->memory()));
   keep_links();
   return true;
@@ -322,7 +323,7 @@ void Context::adopt_profile(const KnownProfile& known) {
       if (group.uplink > 0 && (uplink == 0 || group.uplink < uplink)) uplink = group.uplink;
   if (rank_ == 0) links_known_ = known;
   adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
-  tune::take_rates(situation_.parameters, profile->cache, profile->memory);
+  tune::take_rates(situation_.parameters, profile->cache, profile->memory, static_cast<double>(profile->cache_share));
   tune::take_messages(situation_.parameters, profile->messages);
   probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
   profile_doubts_.reset();

@@ -71,11 +71,12 @@ tune::RatesOfCore rates_of(const kernel::Kernels& kernels, std::size_t bytes) {
 
 tune::Probe::MemorySample measure_memory(const kernel::Kernels& kernels, std::uint64_t cache_share) {
   const auto begun = std::chrono::steady_clock::now();
-  // Three buffers together are more than the cache.
-  const std::size_t uncached = std::clamp<std::size_t>(cache_share / 2, least_uncached, most_uncached);
+  // The two of a copy are twice the cache.
+  const std::size_t uncached = std::clamp<std::size_t>(cache_share, least_uncached, most_uncached);
   tune::Probe::MemorySample sample;
   sample.cache = rates_of(kernels, cached_bytes);
   sample.memory = rates_of(kernels, uncached / 4096 * 4096);
+  sample.cache_share = static_cast<double>(cache_share);
   sample.elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   return sample;
 }

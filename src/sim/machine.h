@@ -36,6 +36,16 @@ struct Core {
   double copy_per_byte = 0;   ///< seconds to write a byte where others can read it, or to copy it
   double reduce_per_byte = 0; ///< seconds for a byte of an operand of its own
   double step = 0;            ///< seconds to run any step
+  double cache_bytes = 0;     ///< of a rank's input and result together that caches keep; 0: of any size
+  double beyond_per_byte = 0; ///< seconds to copy a byte of larger ones; 0: as copy_per_byte
+
+  /// Seconds that a byte of a vector of `bytes` takes more because no cache keeps it: it is read from memory once, and
+  /// written there once.
+  double beyond_cache(double bytes) const {
+    constexpr double buffers = 2;
+    if (cache_bytes == 0 || beyond_per_byte <= copy_per_byte || buffers * bytes <= cache_bytes) return 0;
+    return beyond_per_byte - copy_per_byte;
+  }
 };
 
 enum class Medium : std::uint8_t { memory, network };
@@ -92,11 +102,25 @@ struct MachineLine {
 ///   reduce=RATE    at which a core reduces what came over it       as further in; node: 20GB/s; core: 100GB/s
 ///   copy=RATE      core only: at which a core writes and copies    33.3GB/s
 ///   step=TIME      core only: to run any step                      0.02us
+///   cache=BYTES    core only: of a rank's input and result together that caches keep   unlimited
+///   beyond=RATE    core only: at which it copies larger ones       as copy
 ///   memory=RATE    node only: of what all its cores read and write unlimited
 /// TIME is a number and s, ms, us or ns, up to 10s. RATE is a number and B/s or bit/s, with k, M, G or T (1000) or Ki,
-/// Mi, Gi or Ti (1024) before it, 1kB/s to 1000TB/s; or `unlimited`. `ranks=N` uses only N of the places.
+/// Mi, Gi or Ti (1024) before it, 1kB/s to 1000TB/s; or `unlimited`. BYTES have an optional K, M or G (1024).
+/// `ranks=N` uses only N of the places.
 /// \return an Error with the column and what is allowed there.
 Result<MachineLine> machine_line_from(std::string_view text);
+
+/// Numbers inside a node for those that a line does not say, where something was measured.
+struct LineDefaults {
+  Link memory;              ///< of a core; its latency too
+  double latency_more = -1; ///< seconds from the outermost level of a node to the core's latency; negative: as always
+  Link network;             ///< of a node, but for latency and rate
+  Core core;
+};
+/// Those of the table above.
+LineDefaults line_defaults();
+Result<MachineLine> machine_line_from(std::string_view text, const LineDefaults& defaults);
 
 /// Which rank is at which place.
 struct Mapping {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parser of machine lines. It goes through the text once; every complaint names the column where it stood.
+#include "base/options.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "sim/machine.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr double not_said = -1;
 
+/// Of a core. Orders of magnitude, as those below.
+constexpr Link memory_defaults = {0.08e-6, 0, 0.03e-6, 0.065e-9, 0.01e-9};
+
 /// Levels, outermost first, and their defaults. Orders of magnitude of ordinary machines: 10 Gbit/s Ethernet, cores
 /// that share a level-3 cache or a socket's memory.
 struct LevelRow {
@@ -24,17 +28,19 @@ struct LevelRow {
   double uplink_per_byte;
 };
 constexpr LevelRow level_rows[] = {
-    {"pod", Medium::network, 1e-6, 0},        {"rack", Medium::network, 1e-6, 0},
-    {"node", Medium::network, 15e-6, 0.8e-9}, {"socket", Medium::memory, 0.1e-6, 0},
-    {"numa", Medium::memory, 0.03e-6, 0},     {"cache", Medium::memory, 0.02e-6, 0},
-    {"core", Medium::memory, 0.08e-6, 0},
+    {"pod", Medium::network, 1e-6, 0},
+    {"rack", Medium::network, 1e-6, 0},
+    {"node", Medium::network, 15e-6, 0.8e-9},
+    {"socket", Medium::memory, 0.1e-6, 0},
+    {"numa", Medium::memory, 0.03e-6, 0},
+    {"cache", Medium::memory, 0.02e-6, 0},
+    {"core", Medium::memory, memory_defaults.latency, 0},
 };
 constexpr const char* level_names = "pod, rack, node, socket, numa, cache or core";
-constexpr Link memory_defaults = {0, 0, 0.03e-6, 0.065e-9, 0.01e-9};
 constexpr Link network_defaults = {0, 0, 2e-6, 0.1e-9, 0.05e-9};
-constexpr Core core_defaults = {0.03e-9, 0.01e-9, 0.02e-6};
+constexpr Core core_defaults = {0.03e-9, 0.01e-9, 0.02e-6, 0, 0};
 
-enum class Quantity : std::uint8_t { time, rate };
+enum class Quantity : std::uint8_t { time, rate, bytes };
 
 /// A key, and where its value goes.
 struct KeyRow {
@@ -52,25 +58,44 @@ constexpr KeyRow key_rows[] = {
     {"reduce", Quantity::rate, nullptr, &Link::reduce_per_byte, nullptr},
     {"copy", Quantity::rate, "core", nullptr, &Core::copy_per_byte},
     {"step", Quantity::time, "core", nullptr, &Core::step},
+    {"cache", Quantity::bytes, "core", nullptr, &Core::cache_bytes},
+    {"beyond", Quantity::rate, "core", nullptr, &Core::beyond_per_byte},
     {"memory", Quantity::rate, "node", nullptr, nullptr},
 };
 
 constexpr double longest_time = 10, least_rate = 1e3, greatest_rate = 1e15;
 
-/// Seconds, or seconds per byte.
+/// What is allowed of a quantity.
+const char* allowed_of(Quantity quantity) {
+  switch (quantity) {
+  case Quantity::time:
+    return "0s to 10s: a number and s, ms, us or ns";
+  case Quantity::rate:
+    return "1kB/s to 1000TB/s: a number and B/s or bit/s, such as 12.5GB/s or 100Gbit/s; or unlimited";
+  case Quantity::bytes:
+    return "bytes with an optional K, M or G; or unlimited";
+  }
+  return "";
+}
+
+/// Seconds, seconds per byte, or bytes.
 std::optional<double> value_of(std::string_view text, Quantity quantity) {
   if (quantity == Quantity::time) {
     const auto seconds = duration_from(text);
     return seconds && *seconds <= longest_time ? std::optional(*seconds) : std::nullopt;
   }
   if (text == "unlimited") return 0;
+  if (quantity == Quantity::bytes) {
+    const auto bytes = parse_bytes(std::string(text));
+    return bytes && *bytes > 0 ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+  }
   const auto rate = rate_from(text);
   return rate && *rate >= least_rate && *rate <= greatest_rate ? std::optional(1 / *rate) : std::nullopt;
 }
 
 class LineParser {
 public:
-  explicit LineParser(std::string_view text) : text_(text) {}
+  LineParser(std::string_view text, const LineDefaults& defaults) : text_(text), defaults_(defaults) {}
   Result<MachineLine> parse();
 
 private:
@@ -93,9 +118,11 @@ private:
   Status parse_level(std::string_view name, std::size_t begin);
   Status parse_numbers(LineLevel& level);
   Status parse_number(LineLevel& level);
+  void settle_latencies();
   Status settle();
 
   std::string_view text_;
+  const LineDefaults& defaults_;
   std::size_t at_ = 0;
   MachineLine line_;
   std::int64_t places_ = 1;
@@ -151,7 +178,7 @@ Status LineParser::parse_level(std::string_view name, std::size_t begin) {
   level.name = name;
   level.medium = row->medium;
   level.count = static_cast<std::int64_t>(*count);
-  level.link = {row->latency, row->uplink_per_byte, not_said, not_said, not_said};
+  level.link = {not_said, row->uplink_per_byte, not_said, not_said, not_said};
   if (!at_end() && text_[at_] == '(')
     if (Status numbers = parse_numbers(level); !numbers) return numbers;
   line_.levels.push_back(std::move(level));
@@ -196,11 +223,7 @@ Status LineParser::parse_number(LineLevel& level) {
   const auto value = value_of(text, row->quantity);
   if (!value)
     return refusal(value_begin,
-                   fmt::format("{}={} is not allowed ({})", name, printable(text),
-                               row->quantity == Quantity::time
-                                   ? "0s to 10s: a number and s, ms, us or ns"
-                                   : "1kB/s to 1000TB/s: a number and B/s or bit/s, such as 12.5GB/s or 100Gbit/s; or "
-                                     "unlimited"));
+                   fmt::format("{}={} is not allowed ({})", name, printable(text), allowed_of(row->quantity)));
   if (row->link != nullptr)
     level.link.*row->link = *value;
   else if (row->core != nullptr)
@@ -210,12 +233,29 @@ Status LineParser::parse_number(LineLevel& level) {
   return ok();
 }
 
+/// What a level adds to the way; of a node's outermost one, what was measured of the whole way may say it.
+void LineParser::settle_latencies() {
+  double left = defaults_.latency_more;
+  for (auto level = line_.levels.rbegin(); level != line_.levels.rend(); ++level) {
+    const auto* const row = std::find_if(std::begin(level_rows), std::end(level_rows),
+                                         [&](const LevelRow& known) { return known.name == level->name; });
+    const bool is_core = level->name == "core";
+    const bool is_outermost = level + 1 == line_.levels.rend() || (level + 1)->medium == Medium::network;
+    double latency = is_core ? defaults_.memory.latency : row->latency;
+    if (level->medium == Medium::memory && !is_core && defaults_.latency_more >= 0)
+      latency = is_outermost ? std::max(0.0, left) : std::min(latency, std::max(0.0, left));
+    if (level->link.latency < 0) level->link.latency = latency;
+    if (!is_core) left -= level->link.latency;
+  }
+}
+
 // Checks what only the whole line tells, and fills in what it does not say.
 Status LineParser::settle() {
   if (line_.levels.empty())
     return refusal(0, fmt::format("a machine has at least one level, such as core:8 (a level is {})", level_names));
   bool has_node = false, has_network = false;
-  Link memory = memory_defaults, network = network_defaults;
+  Link memory = defaults_.memory, network = defaults_.network;
+  settle_latencies();
   for (auto level = line_.levels.rbegin(); level != line_.levels.rend(); ++level) {
     Link& inner = level->medium == Medium::memory ? memory : network;
     for (const auto member : {&Link::per_message, &Link::read_per_byte, &Link::reduce_per_byte})
@@ -233,7 +273,7 @@ Status LineParser::settle() {
 }
 
 Result<MachineLine> LineParser::parse() {
-  line_.core = core_defaults;
+  line_.core = defaults_.core;
   for (skip_white(); !at_end(); skip_white())
     if (Status item = parse_item(); !item) return item.error();
   if (Status whole = settle(); !whole) return whole.error();
@@ -242,7 +282,13 @@ Result<MachineLine> LineParser::parse() {
 
 } // namespace
 
-Result<MachineLine> machine_line_from(std::string_view text) { return LineParser(text).parse(); }
+LineDefaults line_defaults() { return {memory_defaults, -1, network_defaults, core_defaults}; }
+
+Result<MachineLine> machine_line_from(std::string_view text) { return machine_line_from(text, line_defaults()); }
+
+Result<MachineLine> machine_line_from(std::string_view text, const LineDefaults& defaults) {
+  return LineParser(text, defaults).parse();
+}
 
 Result<Mapping> mapping_from(std::string_view text) {
   constexpr std::string_view random = "random:";

@@ -41,6 +41,7 @@ Simulation::Simulation(const Machine& machine, const Workload& workload, const L
   const std::int64_t slice_elements = slices == 0 ? 0 : (elements + slices - 1) / slices;
   measure(slice_elements, bytes_);
   measure(slices == 0 ? 0 : elements - (slices - 1) * slice_elements, bytes_in_last_);
+  spread_beyond_cache();
   const auto steps = static_cast<std::size_t>(workload.steps());
   waiting_.resize(steps * load.window);
   open_.resize(ranks_.size() * load.window);
@@ -51,6 +52,27 @@ void Simulation::measure(std::int64_t elements, std::vector<std::int64_t>& bytes
     const sched::Range range = workload_.step(step).range;
     bytes_of.push_back((sched::element_at(range.end, elements) - sched::element_at(range.begin, elements)) *
                        load_.element_bytes);
+  }
+}
+
+/// Steps in which the core itself touches the bytes, in its node.
+bool Simulation::works_in_memory(Index step) const {
+  const auto messages = workload_.messages_of(step);
+  return messages.empty() || std::any_of(messages.begin(), messages.end(), [&](Index one) { return in_memory(one); });
+}
+
+// Which step reads the input first, and which one writes a part of the result, is not in a program. So the time of both
+// goes to all steps of a slice that work in memory, by their bytes.
+void Simulation::spread_beyond_cache() {
+  beyond_cache_.assign(ranks_.size(), 0);
+  const double more = machine_.core.beyond_cache(static_cast<double>(load_.bytes));
+  if (more == 0 || slices_ == 0) return;
+  const double slice = static_cast<double>(load_.bytes) / slices_;
+  for (std::int32_t rank = 0; rank < machine_.ranks; ++rank) {
+    double bytes = 0;
+    for (Index step = workload_.first_step(rank); step < workload_.first_step(rank + 1); ++step)
+      if (works_in_memory(step)) bytes += static_cast<double>(bytes_[static_cast<std::size_t>(step)]);
+    if (bytes > 0) beyond_cache_[static_cast<std::size_t>(rank)] = more * slice / bytes;
   }
 }
 

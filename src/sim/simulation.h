@@ -34,6 +34,8 @@ private:
 
   // simulation.cc: slices and cores
   void measure(std::int64_t elements, std::vector<std::int64_t>& bytes_of) const;
+  void spread_beyond_cache();
+  bool works_in_memory(Index step) const;
   void handle(const Event& event);
   void settle(double time);
   void retire_and_start(std::int32_t rank, double time);
@@ -89,6 +91,7 @@ private:
   std::vector<std::uint8_t> top_;   ///< by message: outermost tier that it crosses
   std::vector<std::int64_t> bytes_; ///< by step, in all slices but the last
   std::vector<std::int64_t> bytes_in_last_;
+  std::vector<double> beyond_cache_; ///< by rank: seconds more for each byte of a step that works in memory
   std::vector<Rank> ranks_;
   std::vector<std::uint32_t> waiting_; ///< by slot of the window and step
   std::vector<std::int32_t> open_;     ///< by slot and rank: steps that are not complete

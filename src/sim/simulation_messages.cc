@@ -15,6 +15,7 @@ double Simulation::run_with_operands(std::int32_t rank, Index step, std::int64_t
   const auto messages = workload_.messages_of(step);
   const bool reduces = flat.kind == Kind::reduce;
   double work = flat.local_operands * size * (reduces ? machine_.core.reduce_per_byte : machine_.core.copy_per_byte);
+  if (works_in_memory(step)) work += size * beyond_cache_[static_cast<std::size_t>(rank)];
   double end = time;
   for (const Index taken : messages) {
     const Link& link = link_of(taken);
@@ -58,7 +59,8 @@ double Simulation::publish(std::int32_t rank, std::int32_t slice, Index step, st
   double per_message = 0;
   for (const Index sent : messages)
     if (in_memory(sent)) per_message = std::max(per_message, link_of(sent).per_message);
-  const double copied = time + per_message + static_cast<double>(bytes) * machine_.core.copy_per_byte;
+  const double per_byte = machine_.core.copy_per_byte + beyond_cache_[static_cast<std::size_t>(rank)];
+  const double copied = time + per_message + static_cast<double>(bytes) * per_byte;
   const double end = std::max(copied, servers_.pass(servers_.memory(rank), time, 2 * bytes).end);
   for (const Index sent : messages)
     if (in_memory(sent)) events_.push({end + latency_of(sent), rank, slice, step, sent, Event::Kind::arrives, 0, 0});

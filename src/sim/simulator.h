@@ -12,8 +12,10 @@
 //   reduce    per message: the same, and b * reduce_per_byte of that tier; per operand of its own: b * reduce_per_byte
 //
 // In memory a message is there `latency` after it was written. A reader takes it in place, over the uplinks between the
-// two if they are limited. As in the engine, a slot is written again for slice n + window only when all its readers
-// have finished slice n. What a core reads and writes also passes the memory of its node; the core waits for it.
+// two if they are limited. Where a rank's vectors are larger than its core's caches, steps that work in memory take the
+// longer for it, all together by what one copy of the slice in memory takes more. As in the engine, a slot is written
+// again for slice n + window only when all its readers have finished slice n. What a core reads and writes also passes
+// the memory of its node; the core waits for it.
 //
 // Between nodes a message goes up through the uplinks of the sender's groups and down through those of the receiver's.
 // Each direction of each is a queue, first come first served. A message is not stored on its way: it enters the next

@@ -118,6 +118,7 @@ json links_facts(const tune::Profile& profile, const json& job, std::int64_t now
                 {"findings", tune::findings(profile)},
                 {"cache", rate_facts(profile.cache)},
                 {"memory", rate_facts(profile.memory)},
+                {"cache_share", number_or_null(static_cast<double>(profile.cache_share))},
                 {"messages", message_facts(profile.messages)}});
   return facts;
 }

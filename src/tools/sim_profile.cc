@@ -4,6 +4,7 @@
 #include "base/text_file.h"
 #include "tools/sim.h"
 #include "topo/groups.h"
+#include "tune/model.h"
 #include "tune/profile.h"
 
 #include <fmt/format.h>
@@ -35,6 +36,38 @@ sim::Tier tier_of(const tune::HostLevel& level, const tune::Profile& profile, st
   return {level.name, sim::Medium::network, link, std::move(groups.group_of), groups.groups};
 }
 
+/// What the profile says of cores. It has rates of all of them busy, and of one alone where there are no others.
+sim::LineDefaults defaults_of(const tune::Profile& profile) {
+  tune::Parameters measured = tune::default_parameters();
+  tune::take_rates(measured, profile.cache, profile.memory, static_cast<double>(profile.cache_share));
+  tune::take_messages(measured, profile.messages);
+  const auto numbers = [&](topo::LinkKind kind) { return measured.links[static_cast<std::size_t>(kind)]; };
+  const auto has = [&](topo::LinkKind kind) { return profile.messages[static_cast<std::size_t>(kind)].strata[0] > 0; };
+  const bool in_cache = has(topo::LinkKind::shared_cache), in_memory = has(topo::LinkKind::shared_memory);
+  const tune::LinkParameters near =
+      numbers(in_cache || !in_memory ? topo::LinkKind::shared_cache : topo::LinkKind::shared_memory);
+  sim::LineDefaults defaults = sim::line_defaults();
+  sim::Link& memory = defaults.memory;
+  memory.read_per_byte = near.read_per_byte;
+  memory.reduce_per_byte = near.reduce_per_byte;
+  if (in_cache || in_memory) {
+    // The time of a message has both of its steps, and the sender's part.
+    const double own = memory.per_message + 2 * defaults.core.step;
+    memory.latency = std::max(0.0, near.latency - own);
+    if (in_cache && in_memory)
+      defaults.latency_more = std::max(0.0, numbers(topo::LinkKind::shared_memory).latency - near.latency);
+  }
+  const tune::LinkParameters far = numbers(topo::LinkKind::network);
+  defaults.network.read_per_byte = far.read_per_byte;
+  defaults.network.reduce_per_byte = far.reduce_per_byte;
+  defaults.core.copy_per_byte = near.per_byte;
+  defaults.core.reduce_per_byte = near.reduce_per_byte;
+  defaults.core.cache_bytes = measured.cache_share;
+  if (measured.beyond_cache_per_byte > 0)
+    defaults.core.beyond_per_byte = near.per_byte + measured.beyond_cache_per_byte;
+  return defaults;
+}
+
 } // namespace
 
 Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const std::string& node) {
@@ -50,7 +83,8 @@ Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const s
   if (profile.bandwidth > 0)
     numbers += fmt::format("{}uplink={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth);
   return sim::machine_line_from(
-      fmt::format("node:{}{} {}", profile.hosts.size(), numbers.empty() ? "" : "(" + numbers + ")", node));
+      fmt::format("node:{}{} {}", profile.hosts.size(), numbers.empty() ? "" : "(" + numbers + ")", node),
+      defaults_of(profile));
 }
 
 sim::Machine machine_with_profile(const tune::Profile& profile, const sim::MachineLine& line,

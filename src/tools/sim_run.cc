@@ -37,6 +37,9 @@ tune::Parameters parameters_of(const sim::Machine& machine) {
   }
   // The simulator knows neither caches that a stage leaves its results in, nor the start of a slice.
   parameters.schedule_in_memory = 1;
+  parameters.cache_share = machine.core.cache_bytes;
+  parameters.beyond_cache_per_byte =
+      machine.core.cache_bytes > 0 ? std::max(0.0, machine.core.beyond_per_byte - machine.core.copy_per_byte) : 0;
   parameters.step = machine.core.step;
   parameters.slice = 0;
   return parameters;

@@ -81,7 +81,7 @@ JobShape shape_of(const topo::Regular& hierarchy) {
   return job;
 }
 
-void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory) {
+void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory, double cache_share) {
   constexpr double operands = 2; // of the sum that was measured
   const auto busy_or_alone = [](double busy, double alone) { return busy > 0 ? busy : alone; };
   for (const topo::LinkKind kind : {topo::LinkKind::shared_cache, topo::LinkKind::shared_memory}) {
@@ -99,6 +99,11 @@ void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRa
     if (const double reduce = busy_or_alone(memory.reduce_all, memory.reduce); reduce > 0)
       link.reduce_per_byte = 1 / (operands * reduce);
   }
+  const double in_cache = busy_or_alone(cache.copy_all, cache.copy);
+  const double in_memory = busy_or_alone(memory.copy_all, memory.copy);
+  if (cache_share <= 0 || in_cache <= 0 || in_memory <= 0) return;
+  parameters.cache_share = cache_share;
+  parameters.beyond_cache_per_byte = std::max(0.0, 1 / in_memory - 1 / in_cache); // a copy reads and writes once
 }
 
 void take_messages(Parameters& parameters, const MessageTimesByLink& messages) {
@@ -109,8 +114,13 @@ void take_messages(Parameters& parameters, const MessageTimesByLink& messages) {
     const auto link = static_cast<std::size_t>(kind);
     SecondsBySize& native = parameters.messages[link].native;
     if (native[0] > most_between_cores) native = {};
-    if (messages[link].strata[0] > 0 && messages[link].strata[0] < most_between_cores)
-      parameters.links[link].latency = messages[link].strata[0];
+    const SecondsBySize& strata = messages[link].strata;
+    if (strata[0] <= 0 || strata[0] >= most_between_cores) continue;
+    LinkParameters& numbers = parameters.links[link];
+    numbers.latency = strata[0];
+    // A message is written once and read once.
+    if (const double each = seconds_per_byte(strata); each > numbers.per_byte)
+      numbers.read_per_byte = each - numbers.per_byte;
   }
 }
 
@@ -180,6 +190,12 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
     if (plan.shape != hier::Shape::leader) continue;
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
     working.of_rack = std::min(working.of_rack, std::max(1.0, working.of_rack / members));
+  }
+  const double buffers = 2; // of a rank: the input and the result
+  if (memory_rank > 0 && buffers * static_cast<double>(bytes) > parameters.cache_share) {
+    const double beyond = slice * parameters.beyond_cache_per_byte * job.crowding;
+    first += beyond;
+    memory_rank += beyond;
   }
   const double slowest = std::max({parameters.slice, nic, uplink, network_rank, memory_rank});
   return first + std::max(0.0, slices - 1) * slowest;

@@ -31,19 +31,23 @@ struct LinkParameters {
 
 struct Parameters {
   std::array<LinkParameters, topo::link_kinds> links; ///< by topo::LinkKind
-  double schedule_in_memory = 1; ///< work of a schedule's memory levels over that of the same bytes on the board:
-                                 ///< partial results are written and read again, stage after stage
-  MessageTimesByLink messages{}; ///< that were measured, for the MPI library's own
-  double step = 0;               ///< seconds to run one step of a schedule
-  double slice = 0;              ///< seconds to start and retire a slice
+  double schedule_in_memory = 1;    ///< work of a schedule's memory levels over that of the same bytes on the board:
+                                    ///< partial results are written and read again, stage after stage
+  MessageTimesByLink messages{};    ///< that were measured, for the MPI library's own
+  double cache_share = 0;           ///< bytes of vectors of a rank that caches keep; 0: of any size
+  double beyond_cache_per_byte = 0; ///< seconds of a rank's time that a byte of a larger vector takes more: its input
+                                    ///< is read from memory and its result is written there, once
+  double step = 0;                  ///< seconds to run one step of a schedule
+  double slice = 0;                 ///< seconds to start and retire a slice
 };
 Parameters default_parameters();
 /// Puts measured rates of cores in place of the defaults: `cache` for what goes through slots in memory, `memory` for
-/// what comes from the network. What was not measured stays.
-void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory);
+/// what comes from the network, and, from 'cache_share' bytes on, for vectors. What was not measured stays.
+void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRates& memory, double cache_share);
 
-/// Likewise latencies in a node, from 8 bytes by strata's transports, and what the MPI library's own messages take. In
-/// a node, only what is no scheduler's time: a profile may be of more ranks than cores, and the model adds their turns.
+/// Likewise latencies in a node, from 8 bytes by strata's transports, what reading costs there, from what further bytes
+/// take beyond writing them, and what the MPI library's own messages take. In a node, only what is no scheduler's time:
+/// a profile may be of more ranks than cores, and the model adds their turns. Behind take_rates().
 void take_messages(Parameters& parameters, const MessageTimesByLink& messages);
 
 /// The shape of a job as the model sees it.

@@ -140,11 +140,14 @@ void Probe::settle_memory(std::span<const MemorySample> by_rank, std::span<const
   spent_ += elapsed;
   earned_ -= elapsed;
   price_ = elapsed;
-  const auto usual = [&](RatesOfCore MemorySample::*where, double RatesOfCore::*what) {
-    std::vector<double> rates;
+  const auto usual_of = [&](const auto& value_of) {
+    std::vector<double> values;
     for (const MemorySample& sample : by_rank)
-      if (const double rate = sample.*where.*what; rate > 0) rates.push_back(rate);
-    return median(std::move(rates));
+      if (const double value = value_of(sample); value > 0) values.push_back(value);
+    return median(std::move(values));
+  };
+  const auto usual = [&](RatesOfCore MemorySample::*where, double RatesOfCore::*what) {
+    return usual_of([&](const MemorySample& sample) { return sample.*where.*what; });
   };
   const bool alone = part_ == Part::memory_alone;
   for (const auto& [rates, where] :
@@ -154,6 +157,7 @@ void Probe::settle_memory(std::span<const MemorySample> by_rank, std::span<const
   }
   part_ = alone ? Part::memory_together : Part::messages;
   if (alone) return;
+  cache_share_ = usual_of([](const MemorySample& sample) { return sample.cache_share; });
   find_slow_cores(by_rank, node_of_rank);
   set_price_of_messages();
 }

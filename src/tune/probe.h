@@ -47,6 +47,7 @@ public:
   struct MemorySample {
     RatesOfCore cache, memory; ///< of buffers that a cache keeps, and that none does
     double elapsed = 0;        ///< seconds
+    double cache_share = 0;    ///< bytes of the last-level cache for this core, of those that work; 0: unknown
   };
 
   /// What one rank saw of its messages; nothing where it was in no pair.
@@ -116,6 +117,8 @@ public:
   /// After finished().
   const MemoryRates& cache() const { return cache_; }
   const MemoryRates& memory() const { return memory_; }
+  /// Bytes of the last-level cache for each core while all are busy; 0: unknown.
+  double cache_share() const { return cache_share_; }
   const MessageTimesByLink& messages() const { return messages_; }
   bool failed() const { return failed_; }
   std::int32_t rounds() const { return round_ + one_way_round_; }
@@ -143,6 +146,7 @@ private:
   topo::Outliers outliers_;
   std::vector<std::int32_t> guess_;
   MemoryRates cache_, memory_;
+  double cache_share_ = 0;
   std::size_t link_ = 0; ///< whose messages come next
   MessageTimesByLink messages_{};
   Part part_ = Part::links;

@@ -90,6 +90,8 @@ Profile profile_of(const Probe& probe, const NodeNames& names, const std::string
        {std::pair{&profile.cache, &probe.cache()}, std::pair{&profile.memory, &probe.memory()}})
     *rounded = {rounded_measurement(rates->copy), rounded_measurement(rates->copy_all),
                 rounded_measurement(rates->reduce), rounded_measurement(rates->reduce_all)};
+  constexpr double whole = 1024; // as its text has it
+  profile.cache_share = static_cast<std::uint64_t>(probe.cache_share() / whole) * static_cast<std::uint64_t>(whole);
   profile.messages = probe.messages();
   for (MessageTimes& link : profile.messages)
     for (SecondsBySize* times : {&link.strata, &link.native})

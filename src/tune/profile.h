@@ -9,9 +9,10 @@
 //     rack r1 hosts=n2,n4 latency=60us uplink=59.3MB/s
 //     slow n3 bandwidth=0.25
 //     asymmetric n1 n4 bandwidth=0.4
+//     cache share=16384K copy=42GB/s copy-all=35GB/s
 //     memory copy=5.2GB/s copy-all=3.9GB/s reduce=4.1GB/s reduce-all=3GB/s
 //     messages network strata 8B=25us 512B=27us 4KiB=60us 32KiB=310us
-//     end 9
+//     end 10
 #pragma once
 
 #include "base/result.h"
@@ -71,8 +72,9 @@ struct Profile {
   std::vector<HostLevel> levels;  ///< innermost first; none: all nodes are alike
   std::vector<SlowHost> slow;
   std::vector<AsymmetricHosts> asymmetric;
-  MemoryRates cache;  ///< of buffers that a core's cache keeps
-  MemoryRates memory; ///< of buffers that none keeps
+  MemoryRates cache;             ///< of buffers that a core's cache keeps
+  MemoryRates memory;            ///< of buffers that none keeps
+  std::uint64_t cache_share = 0; ///< bytes of the last-level cache for each core that is busy; 0: unknown
   MessageTimesByLink messages{};
   bool operator==(const Profile&) const = default;
 };

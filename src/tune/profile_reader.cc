@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reading a profile. Statements may come in any order; what they say of each other is checked when all are read.
 #include "base/option_rows.h"
+#include "base/options.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "tune/host_list.h"
@@ -19,8 +20,9 @@ namespace {
 
 constexpr const char* level_names[] = {"rack", "island"}; ///< from the inside out
 
-constexpr double least_rate = 1e3, most_rate = 1e15;      ///< bytes per second
-constexpr double least_latency = 1e-9, most_latency = 10; ///< seconds
+constexpr double least_rate = 1e3, most_rate = 1e15;                                               ///< bytes per second
+constexpr double least_latency = 1e-9, most_latency = 10;                                          ///< seconds
+constexpr std::uint64_t least_share = std::uint64_t{1} << 10, most_share = std::uint64_t{1} << 40; ///< bytes
 constexpr double least_factor = 1e-3, most_late = 1e3;
 
 class Reader {
@@ -47,6 +49,7 @@ private:
   Status take_slow(const Statement& statement);
   Status take_asymmetric(const Statement& statement);
   Status take_rates(const Statement& statement, std::size_t& line, MemoryRates& rates);
+  Status take_share(const Statement& statement, const Fields& fields);
   Status factor(const Statement& statement, const Fields& fields, const char* key, double& value) const;
   Status take_messages(const Statement& statement);
   enum class Quantity : std::uint8_t { time, rate };
@@ -220,7 +223,10 @@ Status Reader::take_asymmetric(const Statement& statement) {
 }
 
 Status Reader::take_rates(const Statement& statement, std::size_t& line, MemoryRates& rates) {
-  constexpr const char* keys[] = {"copy", "copy-all", "reduce", "reduce-all"};
+  constexpr const char* all_keys[] = {"copy", "copy-all", "reduce", "reduce-all", "share"};
+  constexpr std::size_t rate_keys = 4;
+  const bool is_cache = &rates == &profile_.cache;
+  const std::span<const char* const> keys(all_keys, is_cache ? std::size(all_keys) : rate_keys);
   if (auto status = once(statement, line); !status) return status;
   const auto fields = Fields::of(file_, statement, 1, keys);
   if (!fields) return fields.error();
@@ -228,8 +234,19 @@ Status Reader::take_rates(const Statement& statement, std::size_t& line, MemoryR
     return refusal(statement.line,
                    fmt::format("'{}' takes some of {}", statement.words[0], option_rows::enumerate(keys)));
   double* const values[] = {&rates.copy, &rates.copy_all, &rates.reduce, &rates.reduce_all};
-  for (std::size_t i = 0; i < std::size(keys); ++i)
+  for (std::size_t i = 0; i < rate_keys; ++i)
     if (auto status = number(statement, *fields, keys[i], *values[i]); !status) return status;
+  return is_cache ? take_share(statement, *fields) : ok();
+}
+
+Status Reader::take_share(const Statement& statement, const Fields& fields) {
+  const auto text = fields.find("share");
+  if (!text) return ok();
+  const auto bytes = parse_bytes(std::string(*text));
+  if (!bytes || *bytes < least_share || *bytes > most_share)
+    return refusal(statement.line,
+                   fmt::format("share={} cannot be (1K to 1T bytes; leave out what is not known)", printable(*text)));
+  profile_.cache_share = *bytes;
   return ok();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writing a profile.
+#include "base/options.h"
 #include "base/quantity.h"
 #include "tune/host_list.h"
 #include "tune/profile.h"
@@ -66,7 +67,9 @@ std::string to_text(const Profile& profile) {
   for (const AsymmetricHosts& link : profile.asymmetric)
     writer.line("asymmetric {} {} bandwidth={}", link.from, link.to, factor_text(link.bandwidth));
   for (const auto& [where, rates] : {std::pair{"cache", &profile.cache}, std::pair{"memory", &profile.memory}}) {
-    const std::string fields = rate_field("copy", rates->copy) + rate_field("copy-all", rates->copy_all) +
+    const bool has_share = rates == &profile.cache && profile.cache_share != 0;
+    const std::string fields = (has_share ? fmt::format(" share={}", format_bytes(profile.cache_share)) : "") +
+                               rate_field("copy", rates->copy) + rate_field("copy-all", rates->copy_all) +
                                rate_field("reduce", rates->reduce) + rate_field("reduce-all", rates->reduce_all);
     if (!fields.empty()) writer.line("{}{}", where, fields);
   }

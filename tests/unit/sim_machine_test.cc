@@ -55,6 +55,31 @@ TEST(MachineLine, HasDefaultsForEveryNumber) {
   EXPECT_GT(made.core.step, 0);
 }
 
+TEST(MachineLine, TakesTheSizeOfACache) {
+  const Machine made = machine("core:2(cache=16M, beyond=8GB/s)");
+  EXPECT_EQ(made.core.cache_bytes, 16 << 20);
+  EXPECT_DOUBLE_EQ(made.core.beyond_per_byte, 1 / 8e9);
+  EXPECT_EQ(machine("core:2(cache=unlimited)").core.cache_bytes, 0);
+}
+
+TEST(MachineLine, TakesOtherDefaultsWhereSomethingWasMeasured) {
+  LineDefaults defaults = line_defaults();
+  defaults.memory.latency = 0.2e-6;
+  defaults.memory.read_per_byte = 1e-9;
+  defaults.latency_more = 0.5e-6;
+  defaults.network.read_per_byte = 2e-9;
+  defaults.core.copy_per_byte = 3e-9;
+  const auto line = machine_line_from("node:2 socket:2 cache:2 core:2(copy=1GB/s)", defaults);
+  ASSERT_TRUE(line) << line.error().message;
+  const Machine made = machine_from(*line, {});
+  EXPECT_DOUBLE_EQ(made.core.copy_per_byte, 1e-9) << "the line says it";
+  EXPECT_DOUBLE_EQ(made.tiers[0].link.latency, 0.2e-6);
+  EXPECT_DOUBLE_EQ(made.tiers[0].link.read_per_byte, 1e-9);
+  EXPECT_DOUBLE_EQ(made.tiers[1].link.latency + made.tiers[2].link.latency, 0.5e-6) << "of the farthest cores";
+  EXPECT_GT(made.tiers[1].link.latency, 0);
+  EXPECT_DOUBLE_EQ(made.tiers[3].link.read_per_byte, 2e-9);
+}
+
 TEST(MachineLine, TakesUnitsOfTimeAndRate) {
   const std::vector<std::pair<std::string, double>> rates = {
       {"1000B/s", 1e3}, {"2KB/s", 2e3},     {"2kB/s", 2e3},     {"0.5MB/s", 5e5},
@@ -96,7 +121,7 @@ TEST(MachineLine, IsRefusedWithTheColumnAndWhatIsAllowed) {
       {"node:2(speed=3GB/s)", 8, "'speed' is no number of a node (latency, uplink, message, read, reduce, memory)"},
       {"node:2(copy=3GB/s)", 8, "'copy' is no number of a node"},
       {"core:2(memory=3GB/s)", 8,
-       "'memory' is no number of a core (latency, uplink, message, read, reduce, copy, step)"},
+       "'memory' is no number of a core (latency, uplink, message, read, reduce, copy, step, cache, beyond)"},
       {"node:2()", 8, "'' is no number of a node"},
       {"node:2(latency)", 15, "behind latency stands '='"},
       {"node:2(latency=)", 16, "latency= is not allowed (0s to 10s"},
@@ -118,6 +143,9 @@ TEST(MachineLine, IsRefusedWithTheColumnAndWhatIsAllowed) {
       {"node:2(latency=1us)core:2", 20, "behind ')' stands a space"},
       {"node:2(latency=1us, latency=2us)", 21, "latency of this node is said twice"},
       {"node:2 core:2(step=0s,copy=1GB/s,step=0s)", 34, "step of this core is said twice"},
+      {"core:2(cache=0)", 14, "cache=0 is not allowed (bytes with an optional K, M or G; or unlimited)"},
+      {"core:2(cache=1GB/s)", 14, "cache=1GB/s is not allowed"},
+      {"node:2(cache=1M)", 8, "'cache' is no number of a node"},
       {"node:2 ranks=0", 8, "ranks=0 is not allowed"},
       {"node:2 ranks=3", 8, "ranks=3 is not allowed: the levels make 2"},
       {"node:2 ranks=1 ranks=2", 16, "twice"},

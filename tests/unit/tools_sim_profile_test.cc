@@ -79,5 +79,34 @@ TEST(MachineOfAProfile, NamesTheColumnOfTheNodesText) {
   EXPECT_EQ(line.error().message.substr(0, 10), "column 13:") << line.error().message;
 }
 
+TEST(MachineOfAProfile, HasWhatItsCoresCopyAndReduceAndWhatMessagesTake) {
+  const auto profile = tune::profile_from("strata-profile 1\n"
+                                          "measured 2026-11-21T12:00:00Z shm\n"
+                                          "host a\n"
+                                          "cache share=8M copy=90GB/s copy-all=80GB/s reduce-all=40GB/s\n"
+                                          "memory copy-all=10GB/s reduce-all=5GB/s\n"
+                                          "messages cache strata 8B=200ns 32KiB=1us 256KiB=7.5536us\n"
+                                          "messages memory strata 8B=500ns\n"
+                                          "end 6\n",
+                                          "one");
+  ASSERT_TRUE(profile) << profile.error().message;
+  const auto line = line_with_profile(*profile, "socket:2 core:2");
+  ASSERT_TRUE(line) << line.error().message;
+  const sim::Machine machine = machine_with_profile(*profile, *line, {});
+  EXPECT_DOUBLE_EQ(machine.core.copy_per_byte, 1 / 80e9);
+  EXPECT_DOUBLE_EQ(machine.core.reduce_per_byte, 1 / 80e9) << "two operands are read";
+  EXPECT_EQ(machine.core.cache_bytes, 8 << 20);
+  EXPECT_DOUBLE_EQ(machine.core.beyond_per_byte, 1 / 10e9);
+  const sim::Link &core = machine.tiers[0].link, &socket = machine.tiers[1].link, &node = machine.tiers[2].link;
+  EXPECT_NEAR(core.read_per_byte, 6.5536e-6 / 229376 - 1 / 80e9, 1e-15);
+  EXPECT_NEAR(core.latency + core.per_message + 2 * machine.core.step, 200e-9, 1e-15);
+  EXPECT_NEAR(socket.latency, 300e-9, 1e-15);
+  EXPECT_DOUBLE_EQ(node.read_per_byte, 1 / 10e9);
+  EXPECT_DOUBLE_EQ(node.reduce_per_byte, 1 / 10e9);
+  const auto said = line_with_profile(*profile, "core:2(copy=1GB/s)");
+  ASSERT_TRUE(said);
+  EXPECT_DOUBLE_EQ(said->core.copy_per_byte, 1e-9) << "what the words say goes before";
+}
+
 } // namespace
 } // namespace strata::tools

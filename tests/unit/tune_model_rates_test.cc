@@ -13,7 +13,7 @@ const LinkParameters& of(const Parameters& parameters, topo::LinkKind kind) {
 TEST(MeasuredRates, TakeThePlaceOfTheDefaults) {
   const Parameters before = default_parameters();
   Parameters after = before;
-  take_rates(after, {40e9, 20e9, 30e9, 25e9}, {8e9, 4e9, 6e9, 5e9});
+  take_rates(after, {40e9, 20e9, 30e9, 25e9}, {8e9, 4e9, 6e9, 5e9}, 0);
   const LinkParameters &memory = of(after, topo::LinkKind::shared_memory),
                        &usual = of(before, topo::LinkKind::shared_memory);
   EXPECT_DOUBLE_EQ(memory.per_byte, 1 / 20e9) << "of a core while all are busy";
@@ -26,19 +26,69 @@ TEST(MeasuredRates, TakeThePlaceOfTheDefaults) {
 
 TEST(MeasuredRates, OfOneCoreAloneCountWhereThereAreNoOthers) {
   Parameters parameters = default_parameters();
-  take_rates(parameters, {40e9, 0, 0, 0}, {});
+  take_rates(parameters, {40e9, 0, 0, 0}, {}, 0);
   EXPECT_DOUBLE_EQ(of(parameters, topo::LinkKind::shared_cache).per_byte, 1 / 40e9);
 }
 
 TEST(MeasuredRates, ThatAreMissingLeaveTheDefaults) {
   const Parameters before = default_parameters();
   Parameters after = before;
-  take_rates(after, {}, {});
+  take_rates(after, {}, {}, 0);
   for (std::size_t kind = 0; kind < before.links.size(); ++kind) {
     EXPECT_EQ(after.links[kind].per_byte, before.links[kind].per_byte);
     EXPECT_EQ(after.links[kind].read_per_byte, before.links[kind].read_per_byte);
     EXPECT_EQ(after.links[kind].reduce_per_byte, before.links[kind].reduce_per_byte);
   }
+}
+
+/// Two ranks in a cache, each with a core of its own.
+JobShape two_ranks() {
+  topo::Hierarchy pair = topo::flat_hierarchy(std::vector<topo::RankFacts>(2));
+  pair.levels[0].link = topo::LinkKind::shared_cache;
+  return shape_of(pair, std::vector<topo::RankFacts>(2), std::vector<std::uint32_t>(2, 2));
+}
+
+TEST(MeasuredRates, CountOnceForVectorsThatNoCacheKeeps) {
+  Parameters within = default_parameters(), beyond = within;
+  take_rates(within, {0, 40e9, 0, 0}, {0, 8e9, 0, 0}, 0);
+  take_rates(beyond, {0, 40e9, 0, 0}, {0, 8e9, 0, 0}, 16e6);
+  const JobShape job = two_ranks();
+  const auto composition = hier::composition_from("ring", job.hierarchy);
+  ASSERT_TRUE(composition);
+  Costs costs;
+  const auto seconds = [&](std::size_t bytes, const Parameters& parameters) {
+    return predict(job, *composition, bytes, std::size_t{1} << 20U, parameters, costs);
+  };
+  EXPECT_DOUBLE_EQ(seconds(8000000, beyond), seconds(8000000, within)) << "input and result are 16 MB";
+  const double more = seconds(64000000, beyond) - seconds(64000000, within);
+  EXPECT_NEAR(more, 64e6 * (1 / 8e9 - 1 / 40e9), 1e-6);
+}
+
+MessageTimesByLink messages_in_cache(const SecondsBySize& strata) {
+  MessageTimesByLink messages{};
+  messages[static_cast<std::size_t>(topo::LinkKind::shared_cache)].strata = strata;
+  return messages;
+}
+
+TEST(MeasuredMessages, TellLatencyAndWhatReadingTakesBeyondWriting) {
+  Parameters parameters = default_parameters();
+  take_rates(parameters, {0, 50e9, 0, 0}, {}, 0);
+  take_messages(parameters, messages_in_cache({150e-9, 0, 0, 1e-6, 1e-6 + 229376 * 60e-12}));
+  const LinkParameters& link = of(parameters, topo::LinkKind::shared_cache);
+  EXPECT_DOUBLE_EQ(link.latency, 150e-9);
+  EXPECT_NEAR(link.read_per_byte, 40e-12, 1e-15);
+  EXPECT_EQ(of(parameters, topo::LinkKind::shared_memory).latency,
+            of(default_parameters(), topo::LinkKind::shared_memory).latency);
+}
+
+TEST(MeasuredMessages, OfACrowdedNodeAreNotTaken) {
+  const Parameters before = default_parameters();
+  Parameters parameters = before;
+  take_messages(parameters, messages_in_cache({30e-6, 0, 0, 40e-6, 90e-6}));
+  const LinkParameters &link = of(parameters, topo::LinkKind::shared_cache),
+                       &usual = of(before, topo::LinkKind::shared_cache);
+  EXPECT_EQ(link.latency, usual.latency);
+  EXPECT_EQ(link.read_per_byte, usual.read_per_byte);
 }
 
 } // namespace

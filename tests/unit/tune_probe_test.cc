@@ -122,11 +122,13 @@ struct MemoryPart {
     NetworkModel network(3, 118e6, 0.01, 1);
     return probed(network);
   }
-  /// Each rank's sample, scaled.
+  /// Each rank's sample, scaled; the cache's share as well.
   void settle(std::vector<double> factors, double elapsed = 0.02) {
     for (std::size_t rank = 0; rank < factors.size(); ++rank)
-      samples[rank] = {
-          {40e9 * factors[rank], 20e9 * factors[rank]}, {8e9 * factors[rank], 6e9 * factors[rank]}, elapsed};
+      samples[rank] = {{40e9 * factors[rank], 20e9 * factors[rank]},
+                       {8e9 * factors[rank], 6e9 * factors[rank]},
+                       elapsed,
+                       32e6 * factors[rank]};
     probe.settle_memory(samples, node_of_rank);
   }
 };
@@ -140,6 +142,7 @@ TEST(Probe, EndsWithWhatCoresCopyAndReduceAloneAndTogether) {
   EXPECT_EQ(part.probe.part(), Probe::Part::messages);
   EXPECT_EQ(part.probe.cache(), (MemoryRates{40e9, 20e9, 20e9, 10e9}));
   EXPECT_EQ(part.probe.memory(), (MemoryRates{8e9, 4e9, 6e9, 3e9}));
+  EXPECT_EQ(part.probe.cache_share(), 16e6) << "while all are busy";
   EXPECT_TRUE(part.probe.outliers().cores.empty());
 }
 

@@ -88,7 +88,21 @@ TEST(ProfileText, TellsRatesInCacheAndInMemory) {
   EXPECT_EQ(profile->memory, (MemoryRates{5.2e9, 3.9e9, 4.1e9, 0}));
   EXPECT_NE(to_text(*profile).find(lines), std::string::npos) << to_text(*profile);
   EXPECT_EQ(reason(with(four_hosts, "slow n3 bandwidth=0.25\n", "cache\n")),
-            "p.txt:9: 'cache' takes some of copy, copy-all, reduce or reduce-all");
+            "p.txt:9: 'cache' takes some of copy, copy-all, reduce, reduce-all or share");
+}
+
+TEST(ProfileText, TellsTheShareOfTheCache) {
+  const std::string slow = "slow n3 bandwidth=0.25", line = "cache share=12M copy=42GB/s\n";
+  const auto profile = profile_from(with(four_hosts, slow + "\n", line), "p.txt");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->cache_share, 12U << 20U);
+  EXPECT_NE(to_text(*profile).find(line), std::string::npos) << to_text(*profile);
+  expect_refusal(slow, "cache share=1000",
+                 "p.txt:9: share=1000 cannot be (1K to 1T bytes; leave out what is not known)");
+  expect_refusal(slow, "cache share=much",
+                 "p.txt:9: share=much cannot be (1K to 1T bytes; leave out what is not known)");
+  EXPECT_NE(reason(with(four_hosts, "memory copy", "memory share=12M copy")).find("share"), std::string::npos)
+      << "of the cache alone";
 }
 
 TEST(ProfileText, TellsWhatOfAHostIsSlowAndWhichLinksAreAsymmetric) {
