@@ -96,6 +96,72 @@ TEST(ParityBoardModel, NeedsAllReadsOfAnExchangeBeforeTheNextNumber) {
   EXPECT_NE(fault_of_board(2, 4, variant), "");
 }
 
+struct PartsVariant {
+  int rests = 2; ///< lines for the numbers of second parts
+  bool release_rest = true;
+  bool acquire_rest = true;
+  bool awaits_rest = true;
+  bool rest_of_every_peer = true; ///< else of one
+  bool has_whole_ones = true;     ///< every other exchange
+};
+
+/// Exchanges among `ranks` in two parts, or of which those with odd numbers are. A rank's locations are its slots'
+/// numbers, those of second parts, and two places of payloads of two parts.
+std::string fault_of_parts(int ranks, int exchanges, const PartsVariant& variant) {
+  const int of_rank = 2 + variant.rests + 4;
+  const auto number = [&](int rank, int n) { return rank * of_rank + n % 2; };
+  const auto rest = [&](int rank, int n) { return rank * of_rank + 2 + n % variant.rests; };
+  const auto part = [&](int rank, int n, int which) { return rank * of_rank + 2 + variant.rests + n % 2 * 2 + which; };
+  std::vector<Thread> threads(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    Thread& thread = threads[static_cast<std::size_t>(rank)];
+    const auto for_peers = [&](const auto& act) {
+      for (int peer = 0; peer < ranks; ++peer)
+        if (peer != rank) act(peer);
+    };
+    for (int n = 1; n <= exchanges; ++n) {
+      const bool is_parted = n % 2 == 1 || !variant.has_whole_ones;
+      thread.push_back({Kind::plain_write, part(rank, n, 0), n});
+      if (!is_parted) thread.push_back({Kind::plain_write, part(rank, n, 1), n});
+      thread.push_back({Kind::store, number(rank, n), n});
+      if (is_parted) {
+        thread.push_back({Kind::plain_write, part(rank, n, 1), n});
+        thread.push_back({Kind::store, rest(rank, n), n, variant.release_rest});
+      }
+      for_peers([&](int peer) { thread.push_back({Kind::await_equal, number(peer, n), n}); });
+      for_peers([&](int peer) { thread.push_back({Kind::plain_read, part(peer, n, 0), n}); });
+      if (is_parted && variant.awaits_rest)
+        for_peers([&](int peer) {
+          if (variant.rest_of_every_peer || peer == (rank + 1) % ranks)
+            thread.push_back({Kind::await_equal, rest(peer, n), n, variant.acquire_rest});
+        });
+      for_peers([&](int peer) { thread.push_back({Kind::plain_read, part(peer, n, 1), n}); });
+    }
+  }
+  return Exploration(std::move(threads), ranks * of_rank).fault();
+}
+
+TEST(ParityBoardModel, IsRightForPayloadsInTwoParts) {
+  PartsVariant mixed, all;
+  all.has_whole_ones = false;
+  for (const PartsVariant& variant : {mixed, all}) {
+    EXPECT_EQ(fault_of_parts(2, 5, variant), "");
+    EXPECT_EQ(fault_of_parts(3, 3, variant), "");
+  }
+}
+
+TEST(ParityBoardModel, NeedsTheNumberOfTheSecondPartOfEveryPeer) {
+  PartsVariant none, one, no_release, no_acquire;
+  none.awaits_rest = false;
+  one.rest_of_every_peer = false;
+  no_release.release_rest = false;
+  no_acquire.acquire_rest = false;
+  EXPECT_NE(fault_of_parts(2, 3, none), "");
+  EXPECT_NE(fault_of_parts(3, 3, one), "");
+  EXPECT_NE(fault_of_parts(2, 3, no_release).find("known to be written"), std::string::npos);
+  EXPECT_NE(fault_of_parts(2, 3, no_acquire).find("known to be written"), std::string::npos);
+}
+
 struct ChannelVariant {
   int window = 2;
   int slots_ahead = 0; ///< how many slices a sender is too early

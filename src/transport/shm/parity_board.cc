@@ -24,7 +24,8 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   populate(own, bytes);
   new (own) std::atomic<std::uint32_t>(0);
   for (std::size_t parity = 0; parity < 2; ++parity)
-    new (own + line_bytes + slot_bytes * parity) std::atomic<std::uint64_t>(0);
+    for (const std::size_t number : {line_bytes + slot_bytes * parity, rests_offset + line_bytes * parity})
+      new (own + number) std::atomic<std::uint64_t>(0);
   return board;
 }
 
