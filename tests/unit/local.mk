@@ -12,6 +12,7 @@ joinable_tests += \
   tests/unit/comm_memory_test.cc \
   tests/unit/comm_message_timing_test.cc \
   tests/unit/comm_peers_test.cc \
+  tests/unit/comm_staging_test.cc \
   tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \
   tests/unit/engine_plan_test.cc \
