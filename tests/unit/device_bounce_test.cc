@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;
 class DeviceBuffers : public testing::Test {
 protected:
   std::byte* allocate(Kind kind, std::size_t bytes, void* at = nullptr) {
-    return *accelerator_->memory.allocate(kind, 0, bytes, Export::allowed, at);
+    return *accelerator_->memory.allocate(kind, 0, bytes, Export::refused, at);
   }
   /// Reserved addresses.
   static std::byte* room_for(std::size_t bytes) {

@@ -14,7 +14,7 @@ using device::Kind;
 using type::Element;
 using type::Operation;
 
-/// Memory of any kind for a vector.
+/// Memory of any kind for a vector. Of a pool or a virtual mapping, say: no other process could map it.
 class KindOfMemory {
 public:
   KindOfMemory(Accelerator& accelerator, Kind kind, std::int32_t device, std::size_t bytes, std::size_t offset)
@@ -22,7 +22,7 @@ public:
     if (kind == Kind::host)
       host_.resize(bytes + offset);
     else
-      begin_ = *accelerator.memory.allocate(kind, device, bytes + offset, device::Export::allowed);
+      begin_ = *accelerator.memory.allocate(kind, device, bytes + offset, device::Export::refused);
   }
   ~KindOfMemory() {
     if (begin_ != nullptr) (void)accelerator_.memory.free(begin_, kind_);

@@ -84,7 +84,7 @@ public:
       Part& part = parts.emplace_back();
       part.is_device = (on_device >> rank & 1) != 0;
       part.memory = *accelerator_->memory.allocate(part.is_device ? Kind::device : Kind::managed, device_of(rank),
-                                                   bytes, Export::allowed);
+                                                   bytes, Export::refused);
       const auto mine = contribution_(job, rank);
       std::memcpy(*accelerator_->memory.reach(part.memory, bytes), mine.data(), bytes);
       Request& request = part.request;

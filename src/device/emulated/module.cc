@@ -18,9 +18,10 @@ const std::shared_ptr<Accelerator>& accelerator() {
   return only;
 }
 
+/// As from a pool or a virtual mapping: no other process can map what is the program's.
 void* allocate_at(Kind kind, int device, std::size_t bytes, void* at) {
   accelerator()->initialised.store(true, std::memory_order_release);
-  const auto made = accelerator()->memory.allocate(kind, device, bytes, Export::allowed, at);
+  const auto made = accelerator()->memory.allocate(kind, device, bytes, Export::refused, at);
   return made ? *made : nullptr;
 }
 
