@@ -3,6 +3,7 @@
 // that show what the emulated device catches.
 #include "allocations.h"
 #include "device_calls.h"
+#include "sharing_driver.h"
 
 #include <gtest/gtest.h>
 
@@ -139,6 +140,55 @@ TEST(DeviceCalls, AskOncePerBuffer) {
   EXPECT_EQ(questions(), 1);
   EXPECT_EQ(device.run(job, {apart}), "");
   EXPECT_EQ(questions(), 2);
+}
+
+// ---- memory at an address that was other memory's before --------------------------------------------------------
+
+/// Calls of a rank in memory that is freed behind each, and where the next is in memory of another kind or device.
+std::string fault_at_one_address(Context& context, Accelerator& accelerator, std::int64_t count) {
+  DeviceCall call{{count, Element::float32, Operation::sum, Place::same}};
+  std::string faults;
+  std::byte* at = nullptr;
+  for (const auto& [kind, number] :
+       {std::pair{Kind::device, 0}, std::pair{Kind::managed, 0}, std::pair{Kind::device, 1}}) {
+    ++call.salt;
+    KindOfMemory vector(accelerator, kind, number, static_cast<std::size_t>(count) * sizeof(float), 0, at);
+    if (at != nullptr && vector.pointer() != at) faults += "it is at another address\n";
+    at = vector.pointer();
+    faults += fault_with(context, vector, vector, call);
+  }
+  return faults;
+}
+
+/// The calls of two ranks by path, and the bytes.
+std::string paths_at_one_address(const char* algorithm, DevicePeer peer, std::int64_t count) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = algorithm;
+  options.device_peer = peer;
+  ThreadJob job(2, options);
+  DeviceJob device;
+  device.accelerator->faults.devices = 2;
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(2);
+  job.run_in_context(
+      [&](Context& context) { faults.add(context, fault_at_one_address(context, *device.accelerator, count)); });
+  EXPECT_EQ(faults.text(), "");
+  std::map<std::string, Tally> by_path;
+  for (int rank = 0; rank < 2; ++rank)
+    for (const auto& [path, tally] : job.process(rank).device()->tallies())
+      by_path[path] += tally;
+  std::string paths;
+  for (const auto& [path, tally] : by_path)
+    paths += fmt::format("{} {} {};", path, tally.calls, tally.bytes);
+  return paths;
+}
+
+TEST(DeviceCalls, TakeAnAddressForWhatIsThereNow) {
+  // Each rank has two calls in device memory, and one in managed memory, which is no call of the device.
+  constexpr std::int64_t count = 50000, bytes = count * sizeof(float);
+  EXPECT_EQ(paths_at_one_address("direct", DevicePeer::automatic, count), fmt::format("peer 4 {};", 4 * bytes));
+  EXPECT_EQ(paths_at_one_address("direct", DevicePeer::off, count), fmt::format("staged 4 {};", 4 * 2 * bytes));
+  EXPECT_EQ(paths_at_one_address("board", DevicePeer::automatic, count), fmt::format("staged 4 {};", 4 * 2 * bytes));
 }
 
 TEST(DeviceCalls, EndWhenTheDeviceIsLost) {

@@ -17,12 +17,14 @@ using type::Operation;
 /// Memory of any kind for a vector. Of a pool or a virtual mapping, say: no other process could map it.
 class KindOfMemory {
 public:
-  KindOfMemory(Accelerator& accelerator, Kind kind, std::int32_t device, std::size_t bytes, std::size_t offset)
+  /// `at`: where memory of that size was freed; null: anywhere.
+  KindOfMemory(Accelerator& accelerator, Kind kind, std::int32_t device, std::size_t bytes, std::size_t offset,
+               void* at = nullptr)
       : accelerator_(accelerator), kind_(kind), offset_(offset) {
     if (kind == Kind::host)
       host_.resize(bytes + offset);
     else
-      begin_ = *accelerator.memory.allocate(kind, device, bytes + offset, device::Export::refused);
+      begin_ = *accelerator.memory.allocate(kind, device, bytes + offset, device::Export::refused, at);
   }
   ~KindOfMemory() {
     if (begin_ != nullptr) (void)accelerator_.memory.free(begin_, kind_);
@@ -30,6 +32,7 @@ public:
   KindOfMemory(const KindOfMemory&) = delete;
   KindOfMemory& operator=(const KindOfMemory&) = delete;
   std::byte* pointer() { return (begin_ != nullptr ? begin_ : host_.data()) + offset_; }
+  Kind kind() const { return kind_; }
   std::byte* reach(std::size_t bytes) { return *accelerator_.memory.reach(pointer(), bytes); }
 
 private:
@@ -49,14 +52,9 @@ struct DeviceCall : TestCall {
   bool all_on_device = false;
 };
 
-inline std::string fault_of(Context& context, Accelerator& accelerator, const DeviceCall& test) {
-  const unsigned pick = static_cast<unsigned>(context.rank()) * 5 + test.mixture;
-  const Kind send_kind = test.all_on_device ? Kind::device : kinds[pick % 4];
-  const Kind receive_kind = test.all_on_device ? Kind::device : kinds[pick / 4 % 4];
+/// One call with these buffers, of which one in place uses the second alone.
+inline std::string fault_with(Context& context, KindOfMemory& send, KindOfMemory& receive, const DeviceCall& test) {
   const auto mine = vectors::contribution(test.element, test.operation, context.rank(), test.count, test.salt);
-  const std::size_t offset = test.offset * type::bytes_of(test.element);
-  KindOfMemory send(accelerator, send_kind, 0, mine.size(), offset);
-  KindOfMemory receive(accelerator, receive_kind, accelerator.faults.devices - 1, mine.size(), offset);
   std::memcpy((test.place == Place::same ? receive : send).reach(mine.size()), mine.data(), mine.size());
   Call call;
   call.input = test.place == Place::same ? receive.pointer() : send.pointer();
@@ -69,8 +67,19 @@ inline std::string fault_of(Context& context, Accelerator& accelerator, const De
   const std::string fault = vectors::difference(wanted, receive.reach(mine.size()), type::bytes_of(test.element));
   if (fault.empty()) return {};
   return fmt::format("rank {}, {} {} {}, kinds {} {}: {}\n", context.rank(), test.count, type::name_of(test.element),
-                     test.place == Place::same ? "in place" : "apart", static_cast<int>(send_kind),
-                     static_cast<int>(receive_kind), fault);
+                     test.place == Place::same ? "in place" : "apart", static_cast<int>(send.kind()),
+                     static_cast<int>(receive.kind()), fault);
+}
+
+inline std::string fault_of(Context& context, Accelerator& accelerator, const DeviceCall& test) {
+  const unsigned pick = static_cast<unsigned>(context.rank()) * 5 + test.mixture;
+  const Kind send_kind = test.all_on_device ? Kind::device : kinds[pick % 4];
+  const Kind receive_kind = test.all_on_device ? Kind::device : kinds[pick / 4 % 4];
+  const std::size_t element_bytes = type::bytes_of(test.element), offset = test.offset * element_bytes;
+  const std::size_t bytes = static_cast<std::size_t>(test.count) * element_bytes;
+  KindOfMemory send(accelerator, send_kind, 0, bytes, offset);
+  KindOfMemory receive(accelerator, receive_kind, accelerator.faults.devices - 1, bytes, offset);
+  return fault_with(context, send, receive, test);
 }
 
 /// A job whose ranks share one accelerator.
