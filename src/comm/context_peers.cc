@@ -39,12 +39,11 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
     return nullptr;
   const auto flags = options_.device_peer == DevicePeer::flags ? PeerSlots::Flags::wanted : PeerSlots::Flags::unwanted;
   auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window, flags);
+  if (!slots) tell_trouble_with_peers(slots.error().message);
   if (!slots && needs.straight && slots.error().kind == ErrorKind::resource) // it takes less without landings
     if (const engine::DeviceNeeds less = plan.device_needs(std::nullopt); less.slots != 0)
       slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window, flags);
-  if (slots) return std::move(*slots);
-  tell_trouble_with_peers(slots.error().message);
-  return nullptr;
+  return slots ? std::move(*slots) : nullptr;
 }
 
 std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerSlots& slots,

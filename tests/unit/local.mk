@@ -11,6 +11,7 @@ joinable_tests += \
   tests/unit/comm_device_test.cc \
   tests/unit/comm_memory_test.cc \
   tests/unit/comm_message_timing_test.cc \
+  tests/unit/comm_peers_memory_test.cc \
   tests/unit/comm_peers_test.cc \
   tests/unit/comm_staging_test.cc \
   tests/unit/comm_stream_calls_test.cc \
@@ -38,6 +39,7 @@ unit_tests_SOURCES += \
   tests/unit/messages.h \
   tests/unit/network_model.h \
   tests/unit/new_folder.h \
+  tests/unit/peer_calls.h \
   tests/unit/probed_network.h \
   tests/unit/device_world.h tests/unit/plan_world.h tests/unit/ucx_world.h \
   tests/unit/programs.h \
