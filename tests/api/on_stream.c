@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A C99 program without MPI that puts its all-reduces into streams of the emulated device: on_stream MODULE. It opens
  * the device as a real program opens its accelerator's library. Ranks are forked processes. Prints TAP. */
+#define _POSIX_C_SOURCE 200809L
 #include "../../src/device/emulated/program.h"
 #include "forked.h"
 
@@ -101,6 +102,23 @@ static int without_threads(const struct strata_bootstrap* bootstrap) {
   return !fine || sum != bootstrap->ranks;
 }
 
+/* In a stream that a graph captures. */
+static int captured(const struct strata_bootstrap* bootstrap) {
+  strata_context_t* context = NULL;
+  int fine = setenv("STRATA_DEVICE", "emulated:captures", 1) == 0 && context_of(bootstrap, 1, &context), sum = 0;
+  void* const stream = fine ? accelerator->make_stream(0) : NULL;
+  int* const send = fine ? accelerator->allocate(emulated_device, 0, sizeof *send) : NULL;
+  const int one = 1;
+  fine = fine && accelerator->copy(send, &one, sizeof one) == 0;
+  fine = fine && refused(strata_allreduce_on_stream(context, send, &sum, 1, STRATA_INT32, STRATA_SUM, stream),
+                         STRATA_ERR_UNSUPPORTED, "captured into a graph");
+  /* Nothing has failed, and nothing is in the stream. */
+  fine = fine && strata_context_state(context) == STRATA_OK && accelerator->synchronise(stream) == 0 && sum == 0;
+  fine = fine && strata_allreduce(context, send, &sum, 1, STRATA_INT32, STRATA_SUM) == STRATA_OK;
+  strata_context_destroy(context);
+  return !fine || sum != bootstrap->ranks;
+}
+
 static int bad_arguments(const struct strata_bootstrap* bootstrap) {
   strata_context_t* context = NULL;
   int fine = context_of(bootstrap, 1, &context), values[8] = {0};
@@ -130,6 +148,8 @@ int main(int argc, char** argv) {
   for (int ranks = 1; ranks <= 4; ++ranks)
     test("calls are in order with what is put around them", ranks, in_order);
   test("a bootstrap that allows no threads is refused, and blocks as ever", 2, without_threads);
+  test("a stream that is captured into a graph is refused, which is said", 2, captured);
+  test("a stream that is captured into a graph is refused by one rank alone", 1, captured);
   test("bad arguments are named and nothing is put", 2, bad_arguments);
   test("bad arguments are named by one rank alone", 1, bad_arguments);
   printf("1..%d\n", number);

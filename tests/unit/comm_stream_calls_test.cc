@@ -9,6 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
 namespace strata::comm {
 namespace {
 
@@ -202,6 +206,39 @@ TEST(StreamCalls, TakeWordsAgainThatWereGivenBack) {
               return faults;
             }),
             "");
+}
+
+// ---- what they cost -----------------------------------------------------------------------------------------------
+
+/// The threads of this process, by the kernel's numbers. One that was joined may still be among them for a moment.
+std::set<std::string> threads() {
+  std::set<std::string> numbers;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    numbers.insert(entry.path().filename());
+  return numbers;
+}
+
+/// How many were not there before.
+std::ptrdiff_t new_threads(const std::set<std::string>& before) {
+  const std::set<std::string> now = threads();
+  return std::count_if(now.begin(), now.end(), [&](const std::string& number) { return !before.contains(number); });
+}
+
+TEST(StreamCalls, StartOneThreadWithTheFirstOfThem) {
+  const auto accelerator = std::make_shared<Accelerator>();
+  Device device(std::make_unique<device::EmulatedDriver>(accelerator), std::size_t{1} << 20, std::size_t{1} << 20);
+  const auto program = std::move(*device.driver().make_stream(0));
+  KindOfMemory vector(*accelerator, Kind::device, 0, sizeof(float), 0);
+  const Call call{vector.pointer(), vector.pointer(), 1, Element::float32, Operation::sum};
+  const auto before = threads(); // the stream's among them
+  StreamCalls calls(device, [](const Call&) { return ok(); });
+  EXPECT_EQ(new_threads(before), 0);
+  ASSERT_TRUE(calls.enqueue(call, program.get()));
+  EXPECT_EQ(new_threads(before), 1);
+  ASSERT_TRUE(calls.enqueue(call, program.get()));
+  EXPECT_EQ(new_threads(before), 1);
+  EXPECT_TRUE(calls.finish());
+  EXPECT_EQ(new_threads(before), 1);
 }
 
 // ---- trouble ----------------------------------------------------------------------------------------------------
