@@ -59,8 +59,12 @@ Status StreamCalls::enqueue(const Call& call, void* stream) {
   const auto queue = device_.driver().adopt_stream(stream);
   if (!queue) return queue.error();
   // What may find no memory, or may wait for all work of a device, is done before the stream waits.
-  for (const void* const buffer : {call.input, static_cast<const void*>(call.output)})
-    if (Status ready = device_.driver().prepare_reduction(buffer, call.element, call.operation); !ready) return ready;
+  const auto prepare = [&](const void* buffer) {
+    return device_.driver().prepare_reduction(buffer, call.element, call.operation);
+  };
+  Status ready = prepare(call.output);
+  if (ready && call.input != call.output) ready = prepare(call.input);
+  if (!ready) return ready;
   if (Status started = start(); !started) return started;
   const auto words = device_.words().take();
   if (!words) return words.error();

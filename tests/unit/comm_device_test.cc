@@ -118,28 +118,18 @@ TEST(DeviceCalls, AskNothingBeforeTheProgramUsesTheDevice) {
 }
 
 TEST(DeviceCalls, AskOncePerBuffer) {
-  struct Counting : device::EmulatedDriver {
-    using EmulatedDriver::EmulatedDriver;
-    std::atomic<int> questions{0};
-    Result<device::Memory> memory_of(const void* pointer) override {
-      ++questions;
-      return EmulatedDriver::memory_of(pointer);
-    }
-  };
+  using Asked = AskedDriver<device::EmulatedDriver>;
   ThreadJob job(2);
   DeviceJob device;
-  device.give_devices<Counting>(job);
-  const auto questions = [&] {
-    return static_cast<Counting&>(job.process(0).device()->driver()).questions.exchange(0);
-  };
+  device.give_devices<Asked>(job);
   const DeviceCall same{{100000, Element::int32, Operation::sum, Place::same}, 1, 0, 0};
   const DeviceCall apart{{100000, Element::int32, Operation::sum, Place::apart}, 1, 0, 0};
   EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(questions(), 2) << "once more before the first plan is made: where the program's device is";
+  EXPECT_EQ(Asked::of(job, 0), 2) << "once more before the first plan is made: where the program's device is";
   EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(questions(), 1);
+  EXPECT_EQ(Asked::of(job, 0), 1);
   EXPECT_EQ(device.run(job, {apart}), "");
-  EXPECT_EQ(questions(), 2);
+  EXPECT_EQ(Asked::of(job, 0), 2);
 }
 
 // ---- memory at an address that was other memory's before --------------------------------------------------------

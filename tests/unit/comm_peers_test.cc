@@ -243,6 +243,21 @@ TEST(PeerCalls, AllocateNothingOnTheDeviceWhenTheyAreRepeated) {
   EXPECT_EQ(made_by(1), made_by(6));
 }
 
+TEST(PeerCalls, AskOncePerBuffer) {
+  using Asked = AskedDriver<SharingDriver>;
+  ThreadJob job(2, with_algorithm("direct"));
+  DeviceJob device;
+  device.give_devices<Asked>(job);
+  const DeviceCall same = on_device(50000, Place::same), apart = on_device(50000, Place::apart);
+  EXPECT_EQ(device.run(job, {same}), "");
+  EXPECT_EQ(Asked::of(job, 0), 2) << "once more before the first plan is made: where the program's device is";
+  EXPECT_EQ(device.run(job, {same}), "");
+  EXPECT_EQ(Asked::of(job, 0), 1);
+  EXPECT_EQ(device.run(job, {apart}), "");
+  EXPECT_EQ(Asked::of(job, 0), 2);
+  EXPECT_EQ(job.process(0).device()->tallies().at("peer").calls, 3u);
+}
+
 // ---- flags --------------------------------------------------------------------------------------------------------
 
 struct CountingWaits : device::PassingStream {

@@ -210,6 +210,37 @@ TEST(StreamCalls, TakeWordsAgainThatWereGivenBack) {
 
 // ---- what they cost -----------------------------------------------------------------------------------------------
 
+TEST(StreamCalls, AskTwicePerBuffer) {
+  using Asked = AskedDriver<device::SharingDriver>;
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  ThreadJob job(2, options);
+  DeviceJob device;
+  device.give_devices<Asked>(job);
+  std::atomic<int> apart{0}, same{0};
+  Faults faults(2);
+  job.run_in_context([&](Context& context) {
+    Device& own = *job.process(context.rank()).device();
+    const auto program = std::move(*own.driver().make_stream(0));
+    Vectors vectors(*device.accelerator, context, 70001, 1);
+    Call in_place = vectors.call();
+    in_place.input = in_place.output;
+    StreamCalls calls(own, run_in(context));
+    const auto questions = [&](const Call& call) {
+      if (!calls.enqueue(call, program.get()) || !calls.finish()) faults.add(context, "not done\n");
+      return Asked::of(job, context.rank());
+    };
+    (void)questions(vectors.call()); // makes the plan
+    const int twice = questions(vectors.call()), once = questions(in_place);
+    if (context.rank() != 0) return;
+    apart = twice;
+    same = once;
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_EQ(apart, 2 * 2) << "when it is put, and when it runs";
+  EXPECT_EQ(same, 2);
+}
+
 /// The threads of this process, by the kernel's numbers. One that was joined may still be among them for a moment.
 std::set<std::string> threads() {
   std::set<std::string> numbers;

@@ -114,6 +114,26 @@ inline std::vector<DeviceCall> mixtures(std::initializer_list<std::int64_t> coun
   return calls;
 }
 
+/// Counts how often somebody asks what memory a pointer is in.
+template <typename Driver>
+struct AskedDriver : Driver {
+  using Driver::Driver;
+  std::atomic<int> questions{0};
+  Result<device::Memory> memory_of(const void* pointer) override {
+    ++questions;
+    return Driver::memory_of(pointer);
+  }
+  /// Of CUDA, which looks for the device of the pointer.
+  Status prepare_reduction(const void* pointer, Element element, Operation operation) override {
+    ++questions;
+    return Driver::prepare_reduction(pointer, element, operation);
+  }
+  /// Since this was asked last, of a rank's driver.
+  static int of(ThreadJob& job, int rank) {
+    return static_cast<AskedDriver&>(job.process(rank).device()->driver()).questions.exchange(0);
+  }
+};
+
 /// As if no call waited for its copies.
 struct ImpatientDriver : device::EmulatedDriver {
   using EmulatedDriver::EmulatedDriver;
