@@ -110,10 +110,10 @@ static void comings(void) {
   }
 }
 
-// A buffer in two allocations.
-static void straddle(void) {
+// A buffer in two allocations: in the memory of the first device, and in memory of some kind, of the last device.
+static void straddle(int second_kind) {
   enum { first = 8192, count = 5000 };
-  int* const memory = accelerator->allocate_pair(0, first, 65536);
+  int* const memory = accelerator->allocate_pair(0, first, (enum emulated_kind)second_kind, devices - 1, 65536);
   int host[count];
   for (int call = 0; call < 4; ++call) {
     for (int i = 0; i < count; ++i)
@@ -207,7 +207,9 @@ int main(int argc, char** argv) {
   if (strcmp(what, "plain") == 0) plain();
   if (strcmp(what, "peers") == 0) peers();
   if (strcmp(what, "comings") == 0) comings();
-  if (strcmp(what, "straddle") == 0) straddle();
+  if (strcmp(what, "straddle") == 0) straddle(emulated_device);
+  for (int kind = emulated_host; kind <= emulated_device && strcmp(what, "straddles") == 0; ++kind)
+    straddle(kind);
   if (strcmp(what, "native") == 0) native();
   if (strcmp(what, "refused") == 0) refused();
   int all_wrong = 0;

@@ -29,11 +29,15 @@ void* allocate(emulated_kind kind, int device, std::size_t bytes) {
   return allocate_at(static_cast<Kind>(kind), device, bytes, nullptr);
 }
 
-void* allocate_pair(int device, std::size_t first_bytes, std::size_t second_bytes) {
-  void* const room = ::mmap(nullptr, first_bytes + second_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void* allocate_pair(int device, std::size_t first_bytes, emulated_kind second_kind, int second_device,
+                    std::size_t second_bytes) {
+  constexpr int both = PROT_READ | PROT_WRITE;
+  void* const room = ::mmap(nullptr, first_bytes + second_bytes, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) return nullptr;
   void* const first = allocate_at(Kind::device, device, first_bytes, room);
-  void* const second = allocate_at(Kind::device, device, second_bytes, static_cast<std::byte*>(room) + first_bytes);
+  void* second = static_cast<std::byte*>(room) + first_bytes;
+  if (second_kind != emulated_host)
+    second = allocate_at(static_cast<Kind>(second_kind), second_device, second_bytes, second);
   return second != nullptr ? first : nullptr;
 }
 
@@ -59,7 +63,7 @@ int enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes) {
 
 int synchronise(void* stream) { return stream_of(stream).synchronise() ? 0 : 1; }
 
-static_assert(emulated_pinned == static_cast<int>(Kind::pinned) &&
+static_assert(emulated_host == static_cast<int>(Kind::host) && emulated_pinned == static_cast<int>(Kind::pinned) &&
               emulated_managed == static_cast<int>(Kind::managed) && emulated_device == static_cast<int>(Kind::device));
 
 } // namespace

@@ -13,13 +13,16 @@
 extern "C" {
 #endif
 
-enum emulated_kind { emulated_pinned = 1, emulated_managed = 2, emulated_device = 3 };
+enum emulated_kind { emulated_host = 0, emulated_pinned = 1, emulated_managed = 2, emulated_device = 3 };
 
 struct strata_emulated_device {
-  /* Memory of `device`, or null. Initialises the accelerator, as the first use of a real one does. */
+  /* Memory of `device`, none of the host's own, or null. Initialises the accelerator, as the first use of a real one
+   * does. */
   void* (*allocate)(enum emulated_kind kind, int device, size_t bytes);
-  /* Device memory of two allocations, the second right behind the first, whose bytes are a multiple of 4096. */
-  void* (*allocate_pair)(int device, size_t first_bytes, size_t second_bytes);
+  /* Device memory whose bytes are a multiple of 4096, and right behind it another allocation, of this kind and device;
+   * or, of the host's kind, memory that the accelerator knows nothing of. */
+  void* (*allocate_pair)(int device, size_t first_bytes, enum emulated_kind second_kind, int second_device,
+                         size_t second_bytes);
   /* 0, or 1 when nothing of that kind begins there. */
   int (*release)(enum emulated_kind kind, void* memory);
   /* Between memory of any kinds: 0, or 1 when a range leaves its allocation. */
