@@ -107,6 +107,13 @@ std::uint64_t hardware_threads() {
   return count < 1 ? 1 : static_cast<std::uint64_t>(count);
 }
 
+std::int32_t numa_node_of_pci(std::string address, const std::string& devices) {
+  for (char& letter : address) // the kernel has small ones
+    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
+  std::int32_t node = -1;
+  return std::ifstream(devices + "/" + address + "/numa_node") >> node ? node : -1;
+}
+
 std::uint64_t socket_space() {
   // Then the kernel keeps other processes out of this one's memory, those of the same user too.
   if (::getauxval(AT_SECURE) != 0 || ::prctl(PR_GET_DUMPABLE) != 1) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the operating system lets this process use.
+// What the operating system lets this process use, and tells of the machine.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,10 @@ std::optional<double> cpu_quota(std::string_view groups, const std::string& moun
 
 /// Hardware threads of the machine, whoever may use them; at least 1.
 std::uint64_t hardware_threads();
+
+/// The NUMA node that the PCI device at an address ("0000:3b:00.0", in capital letters too) is nearest to, by the
+/// kernel's folder of such devices; -1: the kernel does not say, or there is no such device.
+std::int32_t numa_node_of_pci(std::string address, const std::string& devices = "/sys/bus/pci/devices");
 
 /// A number that all processes have alike that can reach each other through sockets without files: those of this
 /// machine, since it was started, in this network namespace; and others with a probability of 2^-64. 0: not known, or

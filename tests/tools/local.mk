@@ -9,4 +9,4 @@ dist_check_SCRIPTS += \
   tests/tools/strata_probe_test \
   tests/tools/strata_sim_test \
   tests/tools/strata_tune_test
-EXTRA_DIST += tests/tools/tools.sh tests/tools/two_packages.xml
+EXTRA_DIST += tests/tools/tools.sh tests/tools/two_gpus.xml tests/tools/two_packages.xml

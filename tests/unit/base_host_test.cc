@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of control groups, written by hand.
+/// A folder of control groups or of devices, written by hand.
 class HostTest : public testing::Test {
 protected:
   HostTest() : mount_(new_folder("strata-host-test")) {}
@@ -60,6 +60,23 @@ TEST_F(HostTest, NoLimitAndNonsenseAreNoQuota) {
   put("odd/cpu.max", "1 0 0\nx");
   for (const char* groups : {"0::/\n", "1:cpu:/\n", "", "\n\n", "0:", "0::", "0::/odd\n", "::::::", "1:cpu:"})
     EXPECT_EQ(quota(groups), std::nullopt) << groups;
+}
+
+TEST_F(HostTest, ADeviceIsNearestToTheNumaNodeThatTheKernelNames) {
+  put("0000:3b:00.0/numa_node", "1\n");
+  put("0000:af:00.0/numa_node", "12\n");
+  const auto node = [&](const char* address) { return numa_node_of_pci(address, mount_.string()); };
+  EXPECT_EQ(node("0000:3b:00.0"), 1);
+  EXPECT_EQ(node("0000:3B:00.0"), 1) << "as CUDA has it; the kernel's letters are small";
+  EXPECT_EQ(node("0000:AF:00.0"), 12);
+}
+
+TEST_F(HostTest, ADeviceWhoseNumaNodeTheKernelDoesNotSayIsNearNone) {
+  put("0000:01:00.0/numa_node", "-1\n");
+  put("0000:02:00.0/numa_node", "none\n");
+  put("0000:03:00.0/vendor", "0x10de\n");
+  for (const char* address : {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0", "", "nonsense"})
+    EXPECT_EQ(numa_node_of_pci(address, mount_.string()), -1) << address;
 }
 
 TEST(Cores, AreAtLeastOneAndNoMoreThanTheMaskAndTheQuotaAllow) {

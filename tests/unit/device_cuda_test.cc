@@ -198,7 +198,7 @@ TEST_F(CudaDriverTest, TellsTheFactsOfADevice) {
   const auto facts = driver_->facts(2);
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->name, "Fake H100");
-  EXPECT_EQ(facts->pci_address, "0000:3b:00.0");
+  EXPECT_EQ(facts->pci_address, "0000:AF:00.0");
   EXPECT_EQ(facts->bytes, std::size_t{80} << 30);
   EXPECT_FALSE(driver_->facts(fake_devices));
   EXPECT_FALSE(driver_->make_stream(-1));
@@ -209,6 +209,8 @@ TEST_F(CudaDriverTest, CountsTheNvlinksWhereThereIsNvml) {
   void* const nvml = dlopen((folder_of_build() + "/tests/unit/libnvidia-ml.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(nvml, nullptr) << dlerror();
   EXPECT_EQ(driver_->links(0), 4);
+  EXPECT_EQ(driver_->links(1), 0) << "it has none";
+  EXPECT_EQ(driver_->links(2), -1) << "NVML does not know it";
   dlclose(nvml);
 }
 

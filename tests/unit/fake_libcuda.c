@@ -151,9 +151,16 @@ EXPORTED CUresult cuGetErrorName(CUresult code, const char** name) {
   }
 }
 
+// For programs that cannot see fake_libcuda: FAKE_LIBCUDA_DEVICES=0 leaves no device, FAKE_LIBCUDA_SILENT=1 lets device
+// 1 not tell its memory.
+static int by_environment(const char* name, int otherwise) {
+  const char* const text = getenv(name);
+  return text == NULL ? otherwise : atoi(text);
+}
+
 EXPORTED CUresult cuDeviceGetCount(int* count) {
   ASKED("cuDeviceGetCount");
-  *count = fake_devices;
+  *count = by_environment("FAKE_LIBCUDA_DEVICES", fake_devices);
   return CUDA_SUCCESS;
 }
 
@@ -173,13 +180,15 @@ EXPORTED CUresult cuDeviceGetName(char* name, int bytes, CUdevice device) {
 EXPORTED CUresult cuDeviceGetPCIBusId(char* address, int bytes, CUdevice device) {
   ASKED("cuDeviceGetPCIBusId");
   NEEDS(device >= 0 && device < fake_devices, CUDA_ERROR_INVALID_DEVICE);
-  strncpy(address, "0000:3b:00.0", (size_t)bytes);
+  static const char* const addresses[fake_devices] = {"0000:3b:00.0", "0000:5E:00.0", "0000:AF:00.0"};
+  strncpy(address, addresses[device], (size_t)bytes);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   ASKED("cuDeviceTotalMem");
   NEEDS(device >= 0 && device < fake_devices, CUDA_ERROR_INVALID_DEVICE);
+  NEEDS(device != by_environment("FAKE_LIBCUDA_SILENT", -1), CUDA_ERROR_ECC_UNCORRECTABLE);
   *bytes = (size_t)80 << 30;
   return CUDA_SUCCESS;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/driver.h"
 
+#include "base/host.h"
 #include "device/cuda/nvlink.h"
 #include "device/cuda/stream.h"
 
@@ -8,8 +9,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-
-#include <fstream>
 
 namespace strata::device {
 namespace {
@@ -74,15 +73,6 @@ Memory memory_from(const Answers& answers) {
   memory.bytes = answers.bytes;
   memory.exportable = memory.kind == Kind::device && answers.legacy_handles != 0;
   return memory;
-}
-
-/// By the kernel's word, which knows the address in small letters.
-std::int32_t numa_node_of(std::string pci_address) {
-  for (char& letter : pci_address)
-    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
-  std::int32_t node = -1;
-  std::ifstream("/sys/bus/pci/devices/" + pci_address + "/numa_node") >> node;
-  return node;
 }
 
 } // namespace
@@ -187,7 +177,7 @@ Result<Facts> CudaDriver::facts(std::int32_t device) {
     return library.error(code, fmt::format("cuDeviceTotalMem of device {}", device));
   facts.name = name;
   facts.pci_address = address;
-  facts.numa = numa_node_of(facts.pci_address);
+  facts.numa = numa_node_of_pci(facts.pci_address);
   return facts;
 }
 
