@@ -10,4 +10,5 @@ check_PROGRAMS += tests/gpu/kernels
 endif
 tests_gpu_kernels_SOURCES = tests/gpu/kernels.cc tests/unit/samples.h
 tests_gpu_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit
+tests_gpu_kernels_CXXFLAGS = $(AM_CXXFLAGS) $(CUDA_WARNING_FLAGS)
 tests_gpu_kernels_LDADD = libstrata-core.a

@@ -142,12 +142,16 @@ fake_libcuda_flags = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1
 tests_unit_libcuda_so_1_SOURCES = \
   tests/unit/fake_libcuda.c tests/unit/fake_libcuda.h tests/unit/fake_libcuda_state.h tests/unit/fake_libcuda_streams.c
 tests_unit_libcuda_so_1_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_unit_libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(CUDA_WARNING_FLAGS)
 tests_unit_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
 tests_unit_old_libcuda_so_1_SOURCES = $(tests_unit_libcuda_so_1_SOURCES)
 tests_unit_old_libcuda_so_1_CPPFLAGS = $(tests_unit_libcuda_so_1_CPPFLAGS) -DFAKE_LIBCUDA_IS_OLD
+tests_unit_old_libcuda_so_1_CFLAGS = $(tests_unit_libcuda_so_1_CFLAGS)
 tests_unit_old_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
 tests_unit_without_words_libcuda_so_1_SOURCES = $(tests_unit_libcuda_so_1_SOURCES)
 tests_unit_without_words_libcuda_so_1_CPPFLAGS = $(tests_unit_libcuda_so_1_CPPFLAGS) -DFAKE_LIBCUDA_WITHOUT_WORDS
+tests_unit_without_words_libcuda_so_1_CFLAGS = $(tests_unit_libcuda_so_1_CFLAGS)
 tests_unit_without_words_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
 tests_unit_libnvidia_ml_so_1_SOURCES = tests/unit/fake_libnvidia_ml.c
+tests_unit_libnvidia_ml_so_1_CFLAGS = $(tests_unit_libcuda_so_1_CFLAGS)
 tests_unit_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1
