@@ -58,15 +58,17 @@ AC_DEFUN([STRATA_REQUIRED_HEADERS], [
   AC_LANG_PUSH([C++])
   AC_CHECK_HEADER([fmt/format.h], [], [AC_MSG_ERROR([fmt/format.h is missing (Debian: libfmt-dev)])])
   # Which parts of fmt are not inline differs by its version.
-  AC_MSG_CHECKING([whether src/base/formatting.cc is all that this version of fmt needs])
-  strata_saved_CXXFLAGS=$CXXFLAGS
-  CXXFLAGS="$CXXFLAGS $CXX_STANDARD"
-  AC_LINK_IFELSE([AC_LANG_SOURCE([[
-    #include "$srcdir/src/base/formatting.cc"
-    int main(int words, char** word) { fmt::print("{} {:.2f} {:>8}\n", words, 1.5 * words, word[0]); }
-    ]])], [FMT_CPPFLAGS=], [FMT_CPPFLAGS=-DFMT_HEADER_ONLY])
-  AC_MSG_RESULT([${FMT_CPPFLAGS:-yes}])
+  AC_CACHE_CHECK([whether src/base/formatting.cc is all that this version of fmt needs], [strata_cv_fmt], [
+    strata_saved_CXXFLAGS=$CXXFLAGS
+    CXXFLAGS="$CXXFLAGS $CXX_STANDARD"
+    AC_LINK_IFELSE([AC_LANG_SOURCE([[
+      #include "$srcdir/src/base/formatting.cc"
+      int main(int words, char** word) { fmt::print("{} {:.2f} {:>8}\n", words, 1.5 * words, word[0]); }
+      ]])], [strata_cv_fmt=yes], [strata_cv_fmt=-DFMT_HEADER_ONLY])
+    CXXFLAGS=$strata_saved_CXXFLAGS
+  ])
+  FMT_CPPFLAGS=
+  AS_IF([test "$strata_cv_fmt" != yes], [FMT_CPPFLAGS=$strata_cv_fmt])
   AC_SUBST([FMT_CPPFLAGS])
-  CXXFLAGS=$strata_saved_CXXFLAGS
   AC_LANG_POP([C++])
 ])
