@@ -250,8 +250,16 @@ TEST_F(EmulatedDevice, IsLostAfterSoManyCopies) {
   EXPECT_FALSE(queue->synchronise());
 }
 
+TEST_F(EmulatedDevice, HasThePciAddressThatATestGivesIt) {
+  EXPECT_EQ(driver_.facts(0)->pci_address, "ffff:00:00.0");
+  use("devices=2,pci=0000:3b:00.1");
+  EXPECT_EQ(driver_.facts(0)->pci_address, "0000:3b:00.1");
+  EXPECT_EQ(driver_.facts(1)->pci_address, "ffff:00:01.0");
+}
+
 TEST(EmulatedFaults, RefusesWordsThatItDoesNotKnow) {
-  for (const char* text : {"deny", "devices", "devices=0", "devices=17", "lost-after=x", "deny-ipc,", "deny-ipc=1"})
+  for (const char* text : {"deny", "devices", "devices=0", "devices=17", "lost-after=x", "deny-ipc,", "deny-ipc=1",
+                           "pci=", "pci=3b:00.0", "pci=0000:3b:00.0x", "pci=0000-3b:00.0", "pci=000g:3b:00.0"})
     EXPECT_FALSE(parse_faults(text)) << text;
 }
 

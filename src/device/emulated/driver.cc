@@ -134,7 +134,9 @@ Status EmulatedDriver::check_device(std::int32_t device) const {
 
 Result<Facts> EmulatedDriver::facts(std::int32_t device) {
   if (const Status there = check_device(device); !there) return there.error();
-  return Facts{"emulated device", fmt::format("ffff:00:{:02x}.0", device), std::size_t{1} << 30, -1};
+  const std::string& address = accelerator_->faults.pci_address;
+  return Facts{"emulated device", device == 0 && !address.empty() ? address : fmt::format("ffff:00:{:02x}.0", device),
+               std::size_t{1} << 30, -1};
 }
 
 Result<void*> EmulatedDriver::allocate(std::int32_t device, std::size_t bytes) {

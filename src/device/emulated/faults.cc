@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace strata::device {
 namespace {
 
@@ -18,14 +20,26 @@ constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},       {"deny-ope
                                {"no-words", &Faults::no_words},       {"no-kernels", &Faults::no_kernels},
                                {"captures", &Faults::captures}};
 
+/// "0000:3b:00.0"
+bool is_pci_address(std::string_view text) {
+  constexpr std::string_view form = "xxxx:xx:xx.x";
+  return text.size() == form.size() && std::equal(text.begin(), text.end(), form.begin(), [](char c, char wanted) {
+           return wanted == 'x' ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') : c == wanted;
+         });
+}
+
 bool set(Faults& faults, std::string_view word) {
   for (const Switch& known : switches)
     if (word == known.name) return faults.*known.member = true;
   const auto equals = word.find('=');
   if (equals == std::string_view::npos) return false;
-  const auto number = parse_number(word.substr(equals + 1));
+  const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
+  if (name == "pci" && is_pci_address(value)) {
+    faults.pci_address = value;
+    return true;
+  }
+  const auto number = parse_number(value);
   if (!number) return false;
-  const std::string_view name = word.substr(0, equals);
   if (name == "devices" && *number >= 1 && *number <= 16) {
     faults.devices = static_cast<std::int32_t>(*number);
     return true;
@@ -44,7 +58,7 @@ Result<Faults> parse_faults(const std::string& text) {
     if (!set(faults, word))
       return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
                                         "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
-                                        "devices=1 to 16, lost-after=COPIES)",
+                                        "devices=1 to 16, pci=0000:3b:00.0, lost-after=COPIES)",
                                         printable(word)));
   return faults;
 }

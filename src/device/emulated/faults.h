@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is wrong with the emulated device: what follows `emulated:` in STRATA_DEVICE, such as
-// `devices=2,deny-ipc,fail-pinned`.
+// How the emulated device is, and what is wrong with it: what follows `emulated:` in STRATA_DEVICE, such as
+// `devices=2,deny-ipc,fail-pinned` or `pci=0000:3b:00.0`.
 #pragma once
 
 #include "base/result.h"
@@ -12,6 +12,7 @@ namespace strata::device {
 
 struct Faults {
   std::int32_t devices = 1;
+  std::string pci_address;      ///< of the first; empty: one that no machine has
   bool deny_ipc = false;        ///< as in a container of its own
   bool deny_open = false;       ///< of what peers could export: they are in other containers
   bool deny_peer = false;       ///< as between GPUs behind different bridges
