@@ -48,12 +48,22 @@ constexpr std::array device_peers{Named<DevicePeer>{"auto", DevicePeer::automati
 constexpr std::array device_directs{Named<DeviceDirect>{"auto", DeviceDirect::automatic},
                                     Named<DeviceDirect>{"off", DeviceDirect::off}};
 
+constexpr std::array device_networks{Named<DeviceNetwork>{"ucx", DeviceNetwork::ucx},
+                                     Named<DeviceNetwork>{"nearest", DeviceNetwork::nearest}};
+
 constexpr std::string_view prefix = "STRATA_";
 
-} // namespace
+/// The rows of several tables, one after the other.
+template <std::size_t... counts>
+std::array<OptionRow, (counts + ...)> together(const std::array<OptionRow, counts>&... tables) {
+  std::array<OptionRow, (counts + ...)> all{};
+  auto end = all.begin();
+  ((end = std::copy(tables.begin(), tables.end(), end)), ...);
+  return all;
+}
 
-std::span<const OptionRow> option_table() {
-  static const std::array table{
+auto rows_of_ways() {
+  return std::array{
       choice<&Options::mode, modes>(
           "MODE", "auto: native where it is faster; always: never native for an eligible call; off: pass through.",
           Scope::agreed),
@@ -92,6 +102,11 @@ std::span<const OptionRow> option_table() {
       list<&Options::transports, transport_names>("TRANSPORTS", "The transports that may be used.", Scope::agreed),
       bytes<&Options::segment, 1_MiB, 64_GiB>("SEGMENT", "Most bytes of shared memory of one process.", Scope::local),
       bytes<&Options::scratch, 1_MiB, 64_GiB>("SCRATCH", "Most bytes of private scratch of one process.", Scope::local),
+  };
+}
+
+auto rows_of_devices() {
+  return std::array{
       text<&Options::device>("DEVICE", "auto, cuda, off, or emulated for tests",
                              "Whose device memory the buffers of a call may be in.", Scope::local),
       choice<&Options::device_native, device_natives>(
@@ -104,6 +119,10 @@ std::span<const OptionRow> option_table() {
       choice<&Options::device_direct, device_directs>(
           "DEVICE_DIRECT", "auto: messages between nodes go straight from and to device memory if UCX can; off: never.",
           Scope::local),
+      choice<&Options::device_network, device_networks>(
+          "DEVICE_NETWORK",
+          "ucx: UCX chooses the network cards; nearest: those nearest to the device that buffers are on.",
+          Scope::local),
       bytes<&Options::device_memory, 1_MiB, 64_GiB>(
           "DEVICE_MEMORY", "Most bytes of device memory that a process takes for strata itself.", Scope::local),
       number<&Options::device_blocks, 1, 65535, Zero::allowed>(
@@ -112,6 +131,11 @@ std::span<const OptionRow> option_table() {
       bytes<&Options::bounce, 1_MiB, 64_GiB>(
           "BOUNCE", "Most bytes of pinned host memory that buffers in device memory pass through, of one process.",
           Scope::local),
+  };
+}
+
+auto rows_of_calls() {
+  return std::array{
       number<&Options::context_calls, 1, 1000000>(
           "CONTEXT_CALLS",
           "The eligible call on a communicator at which strata starts to serve it; with MODE=always 1 unless set.",
@@ -130,6 +154,12 @@ std::span<const OptionRow> option_table() {
       text<&Options::module_path>("MODULE_PATH", "a folder; empty: strata/ beside the library",
                                   "Where the modules are.", Scope::local),
   };
+}
+
+} // namespace
+
+std::span<const OptionRow> option_table() {
+  static const std::array table = together(rows_of_ways(), rows_of_devices(), rows_of_calls());
   return table;
 }
 
