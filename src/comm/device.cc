@@ -2,6 +2,7 @@
 #include "comm/device.h"
 
 #include <cstring>
+#include <new>
 
 namespace strata::comm {
 
@@ -12,6 +13,15 @@ std::map<std::string, Tally> Device::tallies() const {
     if (const std::uint64_t calls = counts_[path].calls.load(std::memory_order_relaxed); calls > 0)
       rows[names[path]] = {calls, counts_[path].bytes.load(std::memory_order_relaxed)};
   return rows;
+}
+
+void Device::see(const void* buffer) noexcept {
+  if (!in_use()) return;
+  try {
+    const auto memory = driver_->memory_of(buffer);
+    if (memory && memory->kind == device::Kind::device) note_use(memory->device);
+  } catch (const std::bad_alloc&) { // the call will look again
+  }
 }
 
 std::string Device::new_trouble() {

@@ -40,6 +40,8 @@ public:
 
   /// A buffer of the program was seen on this device.
   void note_use(std::int32_t number) { used_.store(number, std::memory_order_relaxed); }
+  /// The same, of a buffer of a call that is about to be served, for what is made before the call looks at it.
+  void see(const void* buffer) noexcept;
   /// The device that this process works with: where a buffer was seen last. -1 before: whatever initialised the device,
   /// it may not be the program, and nothing is to be taken of it.
   std::int32_t used() const { return used_.load(std::memory_order_relaxed); }

@@ -6,6 +6,8 @@
 #include "base/module.h"
 #include "device/loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace strata::comm {
@@ -134,15 +136,24 @@ transport::Transport* Process::between_nodes(const std::string& name, std::strin
     started->second.why_not = "this build has no such transport";
     for (const TransportMaker& maker : makers_) {
       if (maker.name != name) continue;
-      auto made = maker.make(options_);
+      auto made = maker.make(options_, device_.get());
       if (made)
         started->second.transport = std::move(*made);
       else
         started->second.why_not = made.error().message;
     }
   }
+  transport::Transport* const transport = started->second.transport.get();
+  if (is_new && transport != nullptr) tell_cards(*transport);
   if (why_not != nullptr) *why_not = started->second.why_not;
-  return started->second.transport.get();
+  return transport;
+}
+
+void Process::tell_cards(const transport::Transport& transport) const {
+  const std::string note = options_.log_choice ? transport.network_note() : "";
+  if (note.empty()) return;
+  const std::int32_t rank = activity_.world_rank;
+  log_line(rank >= 0 ? fmt::format("rank {} {}", rank, note) : fmt::format("process {} {}", pid_, note));
 }
 
 Statistics Process::counted() {

@@ -31,7 +31,8 @@ namespace strata::comm {
 /// Makes a transport that carries messages between nodes; the error says why it cannot run here.
 struct TransportMaker {
   std::string name; ///< as the option TRANSPORTS spells it
-  std::function<Result<std::unique_ptr<transport::Transport>>(const Options&)> make;
+  /// `device`: the accelerators of the process; null when it can have none.
+  std::function<Result<std::unique_ptr<transport::Transport>>(const Options&, Device* device)> make;
 };
 
 /// What a departed context leaves until no peer reads it any more.
@@ -116,6 +117,7 @@ public:
 
 private:
   Result<std::unique_ptr<transport::shm::ShmTransport>> make_shared_memory() const;
+  void tell_cards(const transport::Transport& transport) const;
 
   struct Started {
     std::unique_ptr<transport::Transport> transport;

@@ -81,11 +81,20 @@ std::optional<Reason> look_up(State& state, LastCall& known, const Arguments& gi
   return std::nullopt;
 }
 
+/// Where the buffers of a call are counts already when the context for it is made.
+void see_buffers(const State& state, const Arguments& given) noexcept {
+  if (state.device == nullptr) return;
+  if (given.send != MPI_IN_PLACE) state.device->see(given.send);
+  state.device->see(given.receive);
+}
+
 /// The record's context, made when it is due. Same answer on all ranks.
-std::optional<Reason> find_context(State& state, CommunicatorRecord& record, LastCall& known) noexcept {
+std::optional<Reason> find_context(State& state, CommunicatorRecord& record, LastCall& known,
+                                   const Arguments& given) noexcept {
   if (!record.context) {
     if (record.failed) return Reason::no_context;
     if (++record.calls < state.process->options().context_calls) return Reason::not_yet;
+    see_buffers(state, given);
     if (!make_context(state, record)) return Reason::no_context;
   }
   known.context = record.context.get();
@@ -116,7 +125,7 @@ int look_up_and_run(State& state, const Arguments& given) {
   if (rejects_buffers(state, given)) return go_native(state, Reason::arguments, given);
   std::unique_lock lock(record->mutex, std::defer_lock);
   if (state.several_threads) lock.lock();
-  const auto reason = find_context(state, *record, known);
+  const auto reason = find_context(state, *record, known, given);
   if (!reason) remember(state, known);
   const comm::Outcome outcome = reason ? comm::Outcome::native : run(known, given);
   if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given);

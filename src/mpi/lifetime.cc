@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From MPI_Init to MPI_Finalize, and the module's entry.
+#include "comm/transports.h"
 #include "mpi/bootstrap.h"
 #include "mpi/dump.h"
 #include "mpi/native.h"
 #include "mpi/state.h"
 #include "mpi/timeline.h"
 #include "transport/mpi/mpi_transport.h"
-#include "transport/ucx_loader.h"
 
 #include "base/log.h"
 
@@ -17,9 +17,8 @@ namespace strata::mpi {
 namespace {
 
 std::vector<comm::TransportMaker> transport_makers(State& now) {
-  std::vector<comm::TransportMaker> makers;
-  makers.push_back({"ucx", [](const Options& options) { return transport::open_ucx(options); }});
-  makers.push_back({"mpi", [&now](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+  std::vector<comm::TransportMaker> makers = comm::transports_between_nodes();
+  makers.push_back({"mpi", [&now](const Options&, comm::Device*) -> Result<std::unique_ptr<transport::Transport>> {
                       if (now.world == MPI_COMM_NULL)
                         return Error{ErrorKind::unsupported, "it is for jobs of several machines, or without shm in "
                                                              "STRATA_TRANSPORTS"};

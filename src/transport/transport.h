@@ -218,6 +218,10 @@ public:
   /// Whose memory the library under it could send from and receive into by itself, for people: "host, cuda". Empty:
   /// there is no such library.
   virtual std::string memory_kinds() const { return {}; }
+
+  /// What was settled about network cards when it started, for the log: "sends through eth0, …", "lets …". Empty:
+  /// nothing was asked for.
+  virtual std::string network_note() const { return {}; }
 };
 
 /// What a transport needs of the process.

@@ -39,18 +39,18 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Transport>> open_ucx(const Options& options) {
-  using Entry = Transport* (*)(const Options*, std::string*);
+Result<std::unique_ptr<Transport>> open_ucx(const Options& options, const NearCards& near) {
+  using Entry = Transport* (*)(const Options*, const NearCards*, std::string*);
   // UCX with less ends the process while it starts, or loses messages without a word when it runs out later.
   constexpr std::uint64_t needs_bytes = std::uint64_t{128} << 20;
   if (const Status may = may_map(needs_bytes, "UCX"); !may) return may.error();
   const SignalDispositions before;
-  const auto symbol = open_module_symbol(options, "ucx", "strata_transport_v1");
+  const auto symbol = open_module_symbol(options, "ucx", "strata_transport_v2");
   before.restore();
   if (!symbol) return symbol.error();
 
   std::string why_not;
-  std::unique_ptr<Transport> transport(reinterpret_cast<Entry>(*symbol)(&options, &why_not));
+  std::unique_ptr<Transport> transport(reinterpret_cast<Entry>(*symbol)(&options, &near, &why_not));
   before.restore(); // UCX loads its own modules when it starts
   if (!transport) return Error{ErrorKind::unsupported, why_not};
   return transport;

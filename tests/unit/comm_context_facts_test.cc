@@ -147,7 +147,7 @@ TEST(Context, IsRefusedOnAllRanksWhenATransportFailsOnOne) {
   Options options = ThreadJob::options_for_tests();
   options.transports = "delaying";
   std::atomic<int> asked{0};
-  const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+  const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
     if (asked++ == 1) return Error{ErrorKind::resource, "no cable"};
     return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
   };
@@ -159,7 +159,7 @@ TEST(Context, IsRefusedOnAllRanksWhenATransportFailsOnOne) {
 
 TEST(Context, RunsOverMessagesThatAreLateAndOutOfOrder) {
   delaying::Office office(std::random_device{}());
-  const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+  const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
     return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
   };
   for (const char* algorithm : {"", "direct+ring", "direct.leader+binomial.exchange", "ring+recursive_halving"}) {

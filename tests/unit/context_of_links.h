@@ -159,7 +159,7 @@ void on_nodes(Body body, const Options& options = options_of_nodes()) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   delaying::Office office(seed);
-  const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+  const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
     return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
   };
   ThreadJob job(ContextOfLinks::nodes, options, {{"delaying", make}});

@@ -88,6 +88,7 @@ joinable_tests += \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/topo_outliers_test.cc \
   tests/unit/topo_regular_test.cc \
+  tests/unit/transport_cards_test.cc \
   tests/unit/tune_choice_test.cc \
   tests/unit/tune_host_list_test.cc \
   tests/unit/tune_message_times_test.cc \
@@ -106,7 +107,8 @@ joinable_tests += \
   tests/unit/verify_races_test.cc \
   tests/unit/verify_results_test.cc
 if HAVE_UCX
-joinable_tests += tests/unit/transport_ucx_straight_test.cc tests/unit/transport_ucx_test.cc
+joinable_tests += tests/unit/transport_ucx_cards_test.cc tests/unit/transport_ucx_straight_test.cc \
+  tests/unit/transport_ucx_test.cc
 endif
 if HAVE_HWLOC
 joinable_tests += tests/unit/topo_hwloc_test.cc

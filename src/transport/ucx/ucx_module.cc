@@ -5,10 +5,11 @@
 #include "transport/ucx/ucx_transport.h"
 
 extern "C" __attribute__((visibility("default"))) strata::transport::Transport*
-strata_transport_v1(const strata::Options* options, std::string* why_not);
+strata_transport_v2(const strata::Options* options, const strata::transport::NearCards* near, std::string* why_not);
 
-strata::transport::Transport* strata_transport_v1(const strata::Options*, std::string* why_not) {
-  auto transport = strata::transport::UcxTransport::open();
+strata::transport::Transport* strata_transport_v2(const strata::Options*, const strata::transport::NearCards* near,
+                                                  std::string* why_not) {
+  auto transport = strata::transport::UcxTransport::open(*near);
   if (transport) return transport->release();
   *why_not = transport.error().message;
   return nullptr;

@@ -2,6 +2,7 @@
 #include "transport/ucx/ucx_settings.h"
 
 #include "base/options.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -92,6 +93,7 @@ Result<UcxSettings> read_ucx_settings() {
   // A line for each: NAME=VALUE, names with their prefix UCX_.
   const std::string configuration =
       printed([&](std::FILE* stream) { ucp_config_print(settings.config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
+  settings.net_devices = value_of(configuration, "NET_DEVICES");
   const std::string threshold = value_of(configuration, "RNDV_THRESH");
   if (threshold.find("auto") == std::string::npos && !threshold.empty()) {
     // The user's. "inf" is never; of "intra:64K,inter:1M" the last number is the one between nodes.
@@ -117,19 +119,28 @@ Result<UcxSettings> read_ucx_settings() {
 }
 
 // UCX has no function that tells; but it prints what it uses, a line for each: "# resource 1 : … flags -- tcp/eth0".
-bool has_network_device(ucp_context_h context) {
+std::optional<std::vector<std::string>> network_devices(ucp_context_h context) {
   std::istringstream text(printed([&](std::FILE* stream) { ucp_context_print_info(context, stream); }));
   bool has_any = false;
+  std::vector<std::string> names;
   for (std::string line; std::getline(text, line);) {
     const std::size_t slash = line.rfind('/');
     if (line.find(" resource ") == std::string::npos || slash == std::string::npos) continue;
     has_any = true;
-    const std::string_view device = std::string_view(line).substr(slash + 1);
+    const std::string_view device = trim(std::string_view(line).substr(slash + 1));
     const auto is_one_of_these = [&](const char* begin) { return device.starts_with(begin); };
     constexpr const char* inside_the_node[] = {"memory", "cuda", "rocm", "ze", "gaudi"};
-    if (std::none_of(std::begin(inside_the_node), std::end(inside_the_node), is_one_of_these)) return true;
+    if (std::any_of(std::begin(inside_the_node), std::end(inside_the_node), is_one_of_these)) continue;
+    // Once for each transport that goes through it.
+    if (std::find(names.begin(), names.end(), device) == names.end()) names.emplace_back(device);
   }
-  return !has_any; // a release that prints something else is not to be refused for it
+  if (!has_any) return std::nullopt;
+  return names;
+}
+
+Error ucx_error(const char* what, ucs_status_t status) {
+  return {status == UCS_ERR_NO_MEMORY ? ErrorKind::resource : ErrorKind::unsupported,
+          std::string("UCX cannot ") + what + ": " + ucs_status_string(status)};
 }
 
 #ifdef STRATA_UCX_LOG_HANDLERS

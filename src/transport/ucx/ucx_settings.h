@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <ucp/api/ucp.h>
+#include <vector>
 
 namespace strata::transport {
 
@@ -16,13 +19,18 @@ struct UcxSettings {
   std::size_t eager_limit = 0; ///< as Transport::eager_limit()
   /// Bytes from which on UCX takes rendezvous for likely the better: what it says, or a guess; SIZE_MAX: never.
   std::size_t least_rendezvous = SIZE_MAX;
+  std::string net_devices; ///< UCX_NET_DEVICES, the user's or "all"
 };
 
 /// Reads UCX's own configuration (its UCX_ variables and files count) and completes it where the user said nothing.
 Result<UcxSettings> read_ucx_settings();
 
-/// Whether any device that this context uses leads to other machines: UCX starts with shared memory alone as well.
-bool has_network_device(ucp_context_h context);
+/// The devices of a context that lead to other machines, each once: "mlx5_0:1", "eth0". Nothing where this release of
+/// UCX does not print what is understood here.
+std::optional<std::vector<std::string>> network_devices(ucp_context_h context);
+
+/// "UCX cannot `what`: …"
+Error ucx_error(const char* what, ucs_status_t status);
 
 /// While it lives, UCX's warnings and errors on this thread are not printed: strata reports failures itself. A user
 /// who asked UCX for a more talkative level gets everything.

@@ -3,7 +3,7 @@
 
 #include "base/blocked_signals.h"
 #include "transport/message_channel.h"
-#include "transport/ucx/ucx_settings.h"
+#include "transport/ucx/ucx_context.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,39 +32,29 @@ bool reaches_memory_of_gpus(ucp_context_h context) {
          (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
 }
 
-Error ucx_error(const char* what, ucs_status_t status) {
-  return {status == UCS_ERR_NO_MEMORY ? ErrorKind::resource : ErrorKind::unsupported,
-          std::string("UCX cannot ") + what + ": " + ucs_status_string(status)};
-}
-
 } // namespace
 
 UcxTransport::UcxTransport() : process_(getpid()), buffers_(most_idle_buffer_bytes) {}
 
-Result<std::unique_ptr<UcxTransport>> UcxTransport::open() {
+Result<std::unique_ptr<UcxTransport>> UcxTransport::open(const NearCards& near) {
   std::unique_ptr<UcxTransport> transport(new UcxTransport);
   const QuietUcx quiet;
   const BlockedSignals blocked;
-  if (const Status status = transport->start(); !status) return status.error();
+  if (const Status status = transport->start(near); !status) return status.error();
   return transport;
 }
 
-Status UcxTransport::start() {
+Status UcxTransport::start(const NearCards& near) {
   const auto settings = read_ucx_settings();
   if (!settings) return settings.error();
   eager_limit_ = settings->eager_limit;
   least_rendezvous_ = settings->least_rendezvous;
 
-  ucp_params_t parameters{};
-  parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-  parameters.features = UCP_FEATURE_AM;
-  parameters.name = "strata";
-  const ucs_status_t status = ucp_init(&parameters, settings->config, &context_);
-  ucp_config_release(settings->config);
-  if (status != UCS_OK) return ucx_error("start", status);
-  if (!has_network_device(context_))
-    return Error{ErrorKind::unsupported,
-                 "UCX has no network device here (UCX_NET_DEVICES and UCX_TLS may exclude those there are)"};
+  const std::unique_ptr<ucp_config_t, void (*)(ucp_config_t*)> config(settings->config, ucp_config_release);
+  auto started = start_ucx(*settings, near);
+  if (!started) return started.error();
+  context_ = started->context.release();
+  network_note_ = std::move(started->note);
   reaches_cuda_ = reaches_memory_of_gpus(context_);
   return start_worker();
 }

@@ -15,6 +15,7 @@
 
 #include "transport/buffer_pool.h"
 #include "transport/carrier.h"
+#include "transport/network_cards.h"
 
 #include <set>
 #include <sys/types.h>
@@ -24,7 +25,7 @@ namespace strata::transport {
 
 class UcxTransport final : public Transport, public Carrier {
 public:
-  static Result<std::unique_ptr<UcxTransport>> open();
+  static Result<std::unique_ptr<UcxTransport>> open(const NearCards& near);
   ~UcxTransport() override;
 
   const char* name() const override { return "ucx"; }
@@ -33,6 +34,7 @@ public:
                                       const std::vector<bool>& members) override;
   std::size_t eager_limit() const override { return eager_limit_; }
   std::string memory_kinds() const override;
+  std::string network_note() const override { return network_note_; }
 
 private:
   struct Peer {
@@ -55,7 +57,7 @@ private:
   };
 
   UcxTransport();
-  Status start();
+  Status start(const NearCards& near);
   Status start_worker();
   Status make_endpoint(Peer& peer, const std::string& address);
   Status set_handler(unsigned id, ucp_am_recv_callback_t callback);
@@ -93,7 +95,7 @@ private:
   pid_t process_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  std::string address_;
+  std::string address_, network_note_;
   std::size_t eager_limit_ = 0, least_rendezvous_ = SIZE_MAX;
   bool reaches_cuda_ = false; ///< UCX can send from the memory of GPUs and receive into it
   std::vector<std::unique_ptr<Peer>> peers_;
