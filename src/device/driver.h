@@ -111,6 +111,9 @@ public:
   virtual bool initialised() = 0;
   /// Loads and initialises the accelerator if nobody has. Not for a library in somebody's program.
   virtual Status initialise() = 0;
+  /// Why memory_of() takes all memory for the host's, though the program uses the accelerator by now: this driver
+  /// cannot work with it. Empty: there is no such reason, yet.
+  virtual std::string why_blind() = 0;
 
   /// What is at `pointer`; Kind::host for everything that the driver does not know, with an error only if the device
   /// is lost.

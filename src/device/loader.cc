@@ -3,6 +3,7 @@
 
 #include "base/module.h"
 #include "base/text.h"
+#include "device/initialised_cuda.h"
 
 #include <fmt/format.h>
 
@@ -45,6 +46,15 @@ Result<std::unique_ptr<Driver>> open_driver(const Options& options) {
   std::unique_ptr<Driver> driver(reinterpret_cast<DriverEntry>(*symbol)(&options, &faults, &why_not));
   if (!driver) return Error{ErrorKind::unsupported, why_not};
   return driver;
+}
+
+bool program_uses_device(const Options& options) {
+  if (options.device == "off" || options.device.starts_with("emulated")) return false;
+  void* const libcuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  if (libcuda == nullptr) return false;
+  const bool uses = is_initialised(libcuda);
+  dlclose(libcuda);
+  return uses;
 }
 
 } // namespace strata::device

@@ -10,4 +10,8 @@ namespace strata::device {
 /// or of kind argument when STRATA_DEVICE is none of what is allowed.
 Result<std::unique_ptr<Driver>> open_driver(const Options& options);
 
+/// Whether the program has initialised a device by now that STRATA_DEVICE does not say to stay away from; for a process
+/// without a driver, which would know more. Looks only.
+bool program_uses_device(const Options& options);
+
 } // namespace strata::device

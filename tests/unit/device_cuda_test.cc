@@ -129,7 +129,27 @@ TEST(CudaModule, NamesTheCallThatAnOldDriverLacks) {
   EXPECT_FALSE((*driver)->initialised());
   const auto stream = (*driver)->make_stream(0);
   ASSERT_FALSE(stream);
-  EXPECT_EQ(stream.error().message, "libcuda.so.1 has no cuIpcOpenMemHandle_v2: the driver is older than CUDA 11.0");
+  const char* const why = "libcuda.so.1 has no cuIpcOpenMemHandle_v2: the driver is older than CUDA 11.0";
+  EXPECT_EQ(stream.error().message, why);
+  EXPECT_EQ((*driver)->why_blind(), why);
+  old.control()->initialised = 0;
+  EXPECT_EQ((*driver)->why_blind(), "") << "the program has no memory of a device";
+}
+
+TEST(CudaModule, IsMissedOnceTheProgramHasInitialisedCuda) {
+  Options options;
+  EXPECT_FALSE(program_uses_device(options)) << "libcuda is not loaded";
+  const LoadedLibcuda libcuda;
+  ASSERT_NE(libcuda.control(), nullptr);
+  libcuda.control()->reset();
+  EXPECT_TRUE(program_uses_device(options));
+  libcuda.control()->initialised = 0;
+  EXPECT_FALSE(program_uses_device(options));
+  libcuda.control()->initialised = 1;
+  for (const char* device : {"off", "emulated", "emulated:devices=2"}) {
+    options.device = device;
+    EXPECT_FALSE(program_uses_device(options)) << device;
+  }
 }
 
 TEST_F(CudaDriverTest, RefusesADriverBeforeCuda11) {
@@ -139,6 +159,15 @@ TEST_F(CudaDriverTest, RefusesADriverBeforeCuda11) {
   ASSERT_FALSE(stream);
   EXPECT_EQ(stream.error().kind, ErrorKind::unsupported);
   EXPECT_EQ(stream.error().message, "the driver is of CUDA 10.2; needed is 11.0 or later");
+  EXPECT_EQ(driver_->why_blind(), stream.error().message);
+}
+
+TEST_F(CudaDriverTest, IsNotBlindWithADriverThatItKnows) {
+  cuda().initialised = 0;
+  EXPECT_EQ(driver_->why_blind(), "");
+  cuda().initialised = 1;
+  EXPECT_EQ(driver_->why_blind(), "");
+  EXPECT_TRUE(driver_->initialised());
 }
 
 TEST_F(CudaDriverTest, GivesEverythingBack) {

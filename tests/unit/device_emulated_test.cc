@@ -257,6 +257,35 @@ TEST_F(EmulatedDevice, HasThePciAddressThatATestGivesIt) {
   EXPECT_EQ(driver_.facts(1)->pci_address, "ffff:00:01.0");
 }
 
+TEST_F(EmulatedDevice, IsNotInitialisedForADriverThatIsTooOldForIt) {
+  use("too-old");
+  EXPECT_EQ(driver_.why_blind(), "") << "the program does not use it";
+  ASSERT_TRUE(driver_.initialise());
+  EXPECT_FALSE(driver_.initialised());
+  EXPECT_EQ(driver_.why_blind(), "the emulated device is too old");
+  use("");
+  EXPECT_EQ(driver_.why_blind(), "");
+}
+
+TEST_F(EmulatedDevice, RunsNothingForWhoeverIsHasty) {
+  void* const memory = memory_of({3});
+  std::int32_t host = 0;
+  const auto queue = stream();
+  const auto event = std::move(*driver_.make_event(0));
+  use("hasty");
+  ASSERT_TRUE(queue->copy(&host, memory, sizeof host));
+  ASSERT_TRUE(queue->synchronise());
+  EXPECT_EQ(host, 0);
+  ASSERT_TRUE(queue->copy(&host, memory, sizeof host));
+  ASSERT_TRUE(queue->record(*event));
+  EXPECT_TRUE(*event->reached());
+  EXPECT_EQ(host, 0);
+  use("");
+  ASSERT_TRUE(queue->copy(&host, memory, sizeof host));
+  ASSERT_TRUE(queue->synchronise());
+  EXPECT_EQ(host, 3) << "what is put there later runs";
+}
+
 TEST(EmulatedFaults, RefusesWordsThatItDoesNotKnow) {
   for (const char* text : {"deny", "devices", "devices=0", "devices=17", "lost-after=x", "deny-ipc,", "deny-ipc=1",
                            "pci=", "pci=3b:00.0", "pci=0000:3b:00.0x", "pci=0000-3b:00.0", "pci=000g:3b:00.0"})

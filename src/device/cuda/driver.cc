@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "device/cuda/nvlink.h"
 #include "device/cuda/stream.h"
+#include "device/initialised_cuda.h"
 
 #include <fmt/format.h>
 
@@ -121,6 +122,13 @@ bool CudaDriver::look() {
   if ((**library_).cuCtxGetCurrent(&context) != CUDA_SUCCESS) return false; // before cuInit: CUDA_ERROR_NOT_INITIALIZED
   ready_.store(new Ready(**library_, most_blocks_), std::memory_order_release);
   return true;
+}
+
+std::string CudaDriver::why_blind() {
+  if (initialised()) return {};
+  const std::lock_guard lock(mutex_);
+  if (!library_ || *library_ || !is_initialised(libcuda_)) return {};
+  return library_->error().message;
 }
 
 Result<CudaDriver::Ready*> CudaDriver::ready() {

@@ -32,6 +32,7 @@ public:
   const char* name() const override { return "cuda"; }
   bool initialised() override;
   Status initialise() override;
+  std::string why_blind() override;
   Result<Memory> memory_of(const void* pointer) override;
   std::int32_t devices() override;
   Result<Facts> facts(std::int32_t device) override;

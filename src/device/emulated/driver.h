@@ -13,11 +13,14 @@ public:
   ~EmulatedDriver() override { held_frees_.flush(); }
 
   const char* name() const override { return "emulated"; }
-  bool initialised() override { return accelerator_->initialised.load(std::memory_order_acquire); }
+  bool initialised() override {
+    return accelerator_->initialised.load(std::memory_order_acquire) && !accelerator_->faults.too_old;
+  }
   Status initialise() override {
     accelerator_->initialised.store(true, std::memory_order_release);
     return ok();
   }
+  std::string why_blind() override;
   Result<Memory> memory_of(const void* pointer) override { return accelerator_->memory.find(pointer); }
   std::int32_t devices() override { return accelerator_->faults.devices; }
   Result<Facts> facts(std::int32_t device) override;

@@ -14,11 +14,17 @@ struct Switch {
   const char* name;
   bool Faults::*member;
 };
-constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},       {"deny-open", &Faults::deny_open},
-                               {"deny-peer", &Faults::deny_peer},     {"fail-allocation", &Faults::fail_allocation},
-                               {"fail-pinned", &Faults::fail_pinned}, {"fail-streams", &Faults::fail_streams},
-                               {"no-words", &Faults::no_words},       {"no-kernels", &Faults::no_kernels},
-                               {"captures", &Faults::captures}};
+constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
+                               {"deny-open", &Faults::deny_open},
+                               {"deny-peer", &Faults::deny_peer},
+                               {"fail-allocation", &Faults::fail_allocation},
+                               {"fail-pinned", &Faults::fail_pinned},
+                               {"fail-streams", &Faults::fail_streams},
+                               {"no-words", &Faults::no_words},
+                               {"no-kernels", &Faults::no_kernels},
+                               {"captures", &Faults::captures},
+                               {"too-old", &Faults::too_old},
+                               {"hasty", &Faults::hasty}};
 
 /// "0000:3b:00.0"
 bool is_pci_address(std::string_view text) {
@@ -58,7 +64,7 @@ Result<Faults> parse_faults(const std::string& text) {
     if (!set(faults, word))
       return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
                                         "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
-                                        "devices=1 to 16, pci=0000:3b:00.0, lost-after=COPIES)",
+                                         "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, lost-after=COPIES)",
                                         printable(word)));
   return faults;
 }

@@ -22,6 +22,8 @@ struct Faults {
   bool no_words = false;        ///< streams cannot wait for words in memory
   bool no_kernels = false;      ///< as where the driver is older than what the kernels were made by
   bool captures = false;        ///< the program's streams are being captured into graphs
+  bool too_old = false;         ///< strata cannot work with it
+  bool hasty = false;           ///< whoever waits does not: what is not under way by then never runs
   std::uint64_t lost_after = 0; ///< copies, after which the device is lost; 0: never
 };
 

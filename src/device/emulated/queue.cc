@@ -65,6 +65,16 @@ void LateWorker::demand(LateQueue& queue, std::uint64_t position) {
   changed_.notify_all();
 }
 
+void LateWorker::skip(const Place& place) {
+  if (!place.queue) return;
+  const std::lock_guard lock(mutex_);
+  LateQueue& queue = *place.queue;
+  if (queue.demanded_ > queue.done_) return; // it may run at this moment
+  for (; queue.done_ < place.position; ++queue.done_)
+    queue.items_.pop_front();
+  changed_.notify_all();
+}
+
 Result<bool> LateWorker::reached(const Place& place, std::uint32_t& looks) {
   if (!place.queue) return true;
   const std::lock_guard lock(mutex_);

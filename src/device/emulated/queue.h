@@ -48,6 +48,8 @@ public:
   void run_soon(LateQueue& queue);
   Place end_of(const std::shared_ptr<LateQueue>& queue);
 
+  /// Takes all before `place` that is not under way for done.
+  void skip(const Place& place);
   /// Looks without waiting. The first looks see nothing, whatever has happened; then the work begins.
   Result<bool> reached(const Place& place, std::uint32_t& looks);
   /// The first failure; then nothing runs any more.
