@@ -2,30 +2,45 @@
 #include "comm/all_or_none.h"
 
 namespace strata::comm {
+namespace {
 
-Error out_of_memory() noexcept {
+Error error_noexcept(ErrorKind kind, const char* message) noexcept {
   try {
-    return {ErrorKind::resource, "a rank ran out of memory"};
+    return {kind, message};
   } catch (const std::bad_alloc&) {
     return {};
   }
 }
 
+} // namespace
+
+Error out_of_memory() noexcept { return error_noexcept(ErrorKind::resource, "a rank ran out of memory"); }
+
+Error cannot_tell_memory() noexcept {
+  return error_noexcept(ErrorKind::unsupported, "a rank cannot tell device memory from the host's");
+}
+
 void AllOrNone::decline(Bootstrap& exchanges, std::uint8_t* votes) noexcept {
-  const std::uint8_t has_memory = 0;
+  const Vote mine = Vote::out_of_memory;
   try {
-    (void)exchanges.all_gather(&has_memory, votes, sizeof has_memory);
+    (void)exchanges.all_gather(&mine, votes, sizeof mine);
   } catch (const std::bad_alloc&) { // to say that they could not exchange, which the others see as well
   }
 }
 
-bool AllOrNone::vote(bool mine) noexcept {
+bool AllOrNone::vote() noexcept {
   if (!together_) return false; // the others have left already
-  const std::uint8_t has_memory = mine ? 1 : 0;
-  Status gathered = exchanges_->all_gather(&has_memory, votes_.data(), sizeof has_memory);
-  together_ = gathered && std::find(votes_.begin(), votes_.end(), std::uint8_t{0}) == votes_.end();
-  if (!together_) trouble_ = gathered ? out_of_memory() : std::move(gathered).error();
-  return together_;
+  Status gathered = exchanges_->all_gather(&mine_, votes_.data(), sizeof mine_);
+  const auto somebody = [&](Vote vote) { return std::find(votes_.begin(), votes_.end(), vote) != votes_.end(); };
+  if (!gathered)
+    trouble_ = std::move(gathered).error();
+  else if (somebody(Vote::out_of_memory))
+    trouble_ = out_of_memory();
+  else if (somebody(Vote::cannot_tell_memory))
+    trouble_ = cannot_tell_memory();
+  else
+    return true;
+  return together_ = false;
 }
 
 } // namespace strata::comm

@@ -5,10 +5,13 @@
 // how long that one's message is. So while such steps run, every exchange begins with one of a byte: "I am here", or
 // "I have no memory". The rank that threw sends the second in place of whatever came next, and all leave together. A
 // last byte after the steps does the same for a rank that throws when there is nothing more to exchange.
+//
+// In the same way a rank leaves that finds out, before its first step, that it cannot take part.
 #pragma once
 
 #include "comm/bootstrap.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -16,6 +19,8 @@ namespace strata::comm {
 
 /// "a rank ran out of memory", as far as there is memory to say it.
 Error out_of_memory() noexcept;
+/// "a rank cannot tell device memory from the host's", likewise.
+Error cannot_tell_memory() noexcept;
 
 /// A bootstrap that can do that over another one.
 class AllOrNone final : public Bootstrap {
@@ -31,7 +36,7 @@ public:
   std::int32_t ranks() const override { return exchanges_->ranks(); }
   std::string name() const override { return exchanges_->name(); }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
-    if (running_ && !vote(has_memory_)) return Error(trouble_);
+    if (running_ && !vote()) return Error(trouble_);
     return exchanges_->all_gather(mine, all, bytes);
   }
   void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
@@ -47,21 +52,27 @@ public:
   }
 
   /// Runs `steps` on all ranks, a function of no arguments that exchanges through this object. The error, the same on
-  /// all ranks wherever each of them was: one of them ran out of memory in it, or they could not exchange. What the
-  /// steps have changed so far is then not the same on all of them. Collective; nothing is thrown. One at a time.
+  /// all ranks wherever each of them was: one of them ran out of memory in it, or does not take part, or they could not
+  /// exchange. What the steps have changed so far is then not the same on all of them. Collective; nothing is thrown.
+  /// One at a time.
   template <typename Steps>
   Status run(const Steps& steps) noexcept {
-    running_ = together_ = has_memory_ = true;
+    running_ = together_ = true;
+    mine_ = Vote::here;
     try {
       steps();
     } catch (const std::bad_alloc&) {
-      has_memory_ = false;
+      mine_ = Vote::out_of_memory;
     }
-    const bool all_ran = vote(has_memory_);
+    const bool all_ran = vote();
     running_ = false;
     if (all_ran) return ok();
     return std::move(trouble_);
   }
+
+  /// Within steps, which are to end at once: this rank does not take part, for it cannot tell device memory from the
+  /// host's.
+  void stay_away() { mine_ = Vote::cannot_tell_memory; }
 
   /// Within steps: runs `own` on this rank, then waits for all as wait_for_all() does. If `own` lacks memory, that is
   /// what the next exchange tells. Nothing else may take memory between it and the exchange before. Collective.
@@ -70,19 +81,23 @@ public:
     try {
       own();
     } catch (const std::bad_alloc&) {
-      has_memory_ = false;
+      mine_ = Vote::out_of_memory;
     }
     wait_for_all(meanwhile);
   }
 
 private:
-  /// Whether all ranks have memory. From the first time on that one has none, or that there was no exchange, no further
-  /// one is tried, and `trouble_` says why.
-  bool vote(bool mine) noexcept;
+  /// What a rank says before each exchange.
+  enum class Vote : std::uint8_t { out_of_memory, here, cannot_tell_memory };
+
+  /// Whether all ranks are here. From the first time on that one is not, or that there was no exchange, no further one
+  /// is tried, and `trouble_` says why.
+  bool vote() noexcept;
 
   std::unique_ptr<Bootstrap> exchanges_;
-  std::vector<std::uint8_t> votes_; ///< by rank; made before memory can be short
-  bool running_ = false, together_ = true, has_memory_ = true;
+  std::vector<Vote> votes_; ///< by rank; made before memory can be short
+  bool running_ = false, together_ = true;
+  Vote mine_ = Vote::here;
   Error trouble_; ///< unless together
 };
 

@@ -174,6 +174,7 @@ private:
 
   Context(Process& process, std::shared_ptr<AllOrNone> bootstrap);
   // context_setup.cc: steps of create(), each collective
+  static Error own_words(Error error, std::string own) noexcept;
   Status set_up();
   Status agree_on_options(const std::vector<std::string>& texts);
   Status link_between_nodes(const std::vector<bool>& here);

@@ -273,18 +273,23 @@ kernel::Stores Context::stores_of(tune::Around around) {
   return {store(Around::published), store(Around::results)};
 }
 
-/// As decide(); where a rank has no memory for that, everything is native's on all of them.
+/// As decide(); where a rank has no memory for that, or its program uses a device by now whose memory nobody here
+/// knows, everything is native's on all of them.
 void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes) {
+  std::string why_blind;
   const auto steps = [&] {
+    if (bootstrap_->has_native()) why_blind = process_.why_blind();
+    if (!why_blind.empty()) return bootstrap_->stay_away();
     if (device_ != nullptr) note_device(call, bytes);
     decide(decision, bytes);
   };
   if (left_to_native_) return leave_all_to_native(std::move(*left_to_native_)); // a class that was not asked for yet
-  if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
+  if (Status ran = bootstrap_->run(steps); !ran)
+    leave_all_to_native(own_words(std::move(ran).error(), std::move(why_blind)));
 }
 
-/// A rank ran out of memory at a place that the others do not know, or there was no exchange: what was decided, and
-/// half made, may differ.
+/// A rank ran out of memory at a place that the others do not know, or stays away, or there was no exchange: what was
+/// decided, and half made, may differ.
 void Context::leave_all_to_native(Error why) {
   left_to_native_ = std::move(why);
   probe_.reset();
@@ -299,13 +304,15 @@ void Context::leave_all_to_native(Error why) {
     decision.way = Way{};
     decision.way.path = Path::native;
   }
-  // What the user was promised is said to be over in any case.
+  // What the user was promised is said to be over in any case. Those who stay away know best why.
   try {
     if (left_to_native_->message.empty()) *left_to_native_ = out_of_memory();
     const std::string what = left_to_native_->message + ": a communicator's calls go to the MPI library";
     if (rank_ == 0 && options_.reproducible)
       process_.say_once(what + ", and STRATA_REPRODUCIBLE=1 cannot be kept");
-    else if (rank_ == 0 && (options_.mode == Mode::always || options_.log_choice))
+    else if (rank_ == 0 && options_.mode == Mode::always)
+      process_.say_once(what);
+    else if (options_.log_choice && (rank_ == 0 || left_to_native_->kind == ErrorKind::unsupported))
       process_.say_once(what);
   } catch (const std::bad_alloc&) { // then not even that
   }

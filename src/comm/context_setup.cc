@@ -53,14 +53,24 @@ std::string host_name() {
 
 } // namespace
 
+/// An error of all ranks, in the words of those that it is about; empty on the others. Takes no memory.
+Error Context::own_words(Error error, std::string own) noexcept {
+  if (!own.empty()) error.message = std::move(own);
+  return error;
+}
+
 Result<std::unique_ptr<Context>> Context::create(Process& process, std::shared_ptr<AllOrNone> bootstrap) {
   std::unique_ptr<Context> context;
   Status made = ok();
+  std::string why_blind;
   const auto steps = [&] {
+    why_blind = process.why_blind();
+    if (!why_blind.empty() && bootstrap->has_native()) return bootstrap->stay_away();
+    if (!why_blind.empty() && process.options().log_choice) process.say_once(why_blind);
     context.reset(new Context(process, bootstrap));
     made = context->set_up();
   };
-  if (Status ran = bootstrap->run(steps); !ran) return std::move(ran).error(); // takes no memory
+  if (Status ran = bootstrap->run(steps); !ran) return own_words(std::move(ran).error(), std::move(why_blind));
   if (!made) return std::move(made).error();
   return context;
 }

@@ -49,6 +49,19 @@ void Process::use_device(std::unique_ptr<device::Driver> driver) {
   device_ = std::make_unique<Device>(std::move(driver), options_.bounce, options_.device_memory);
 }
 
+std::string Process::why_blind() {
+  std::string why;
+  if (device_)
+    why = device_->driver().why_blind();
+  else if (device::program_uses_device(options_))
+    why = why_no_device_.message;
+  if (why.empty()) return why;
+  return fmt::format(
+      "this process uses a device whose memory strata cannot tell from the host's: {} (STRATA_DEVICE=off "
+      "says that no buffer is there)",
+      why);
+}
+
 bool Process::is_forked_copy() const { return ::getpid() != pid_; }
 
 void Process::count_contexts(int change) {

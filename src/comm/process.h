@@ -90,6 +90,9 @@ public:
   void use_device(std::unique_ptr<device::Driver> driver);
   /// Why not; empty when there are some.
   const Error& why_no_device() const { return why_no_device_; }
+  /// Why buffers of the program may be in device memory that strata takes for the host's: the program uses a device by
+  /// now that strata cannot work with, or has no module for. Empty: they are not. For rare calls.
+  std::string why_blind();
   /// What this process waits for; in its segment, if it can have one. The same at every call.
   Activity& activity();
   /// The process' rank among all ranks of the job, for whoever reads its activity.

@@ -4,8 +4,6 @@
 #include "mpi/bootstrap.h"
 #include "mpi/state.h"
 
-#include "base/log.h"
-
 #include <algorithm>
 #include <array>
 #include <list>
@@ -161,7 +159,7 @@ bool make_context(State& now, CommunicatorRecord& record) {
     if (context)
       record.context->tell();
     else if (now.process->options().log_choice)
-      log_line(context.error().message + "; this communicator stays with the MPI library");
+      now.process->say_once(context.error().message + "; this communicator stays with the MPI library");
   } catch (const std::bad_alloc&) { // the other ranks have gone on, so this one does too
   }
   return !record.failed;

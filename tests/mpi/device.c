@@ -176,6 +176,15 @@ static void native(void) {
   release(emulated_device, same);
 }
 
+// A program that takes to its device when strata serves the communicator already.
+static void later(void) {
+  with_device = 0;
+  for (int call = 0; call < 2; ++call)
+    sum(100, 0, 0, 0, MPI_COMM_WORLD);
+  with_device = 1;
+  plain();
+}
+
 // The error class of a call with errors returned.
 static void refused(void) {
   int host[4] = {1, 2, 3, 4}, class = 0;
@@ -185,6 +194,26 @@ static void refused(void) {
   const int code = MPI_Allreduce(MPI_IN_PLACE, memory, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Error_class(code, &class);
   if (rank == 0) printf("device: refused with %s\n", class == MPI_ERR_BUFFER ? "MPI_ERR_BUFFER" : "another class");
+  release(emulated_device, memory);
+}
+
+// Calls past the loss of the device, with errors returned: their class, and that no call succeeds after the first
+// error.
+static void lost(void) {
+  enum { count = 20000, tries = 8 };
+  int* const memory = allocate(emulated_device, count * sizeof(int));
+  int* const host = calloc(count, sizeof(int));
+  int failed = 0, class = MPI_SUCCESS;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < tries; ++i) {
+    copy(memory, host, count * sizeof(int));
+    const int code = MPI_Allreduce(MPI_IN_PLACE, memory, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (code == MPI_SUCCESS && failed != 0) ++wrong;
+    if (code == MPI_SUCCESS) continue;
+    if (failed++ == 0) MPI_Error_class(code, &class);
+  }
+  printf("rank %d: %s\n", rank, failed == 0 ? "no error" : class == MPI_ERR_OTHER ? "MPI_ERR_OTHER" : "another class");
+  free(host);
   release(emulated_device, memory);
 }
 
@@ -211,10 +240,13 @@ int main(int argc, char** argv) {
   for (int kind = emulated_host; kind <= emulated_device && strcmp(what, "straddles") == 0; ++kind)
     straddle(kind);
   if (strcmp(what, "native") == 0) native();
+  if (strcmp(what, "later") == 0) later();
   if (strcmp(what, "refused") == 0) refused();
+  if (strcmp(what, "lost") == 0) lost();
   int all_wrong = 0;
   PMPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("device: %d calls, %d wrong\n", calls, all_wrong);
   MPI_Finalize();
+  if (strcmp(what, "lost") == 0) printf("rank %d: finalized\n", rank);
   return all_wrong != 0;
 }
