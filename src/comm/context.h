@@ -312,6 +312,7 @@ private:
   std::vector<const std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
                                           const std::vector<std::string>& announced);
   void tell_trouble_with_peers(const std::string& why);
+  void tell_trouble_with_flags(const std::string& why);
   void tell_trouble_with_pinning();
 
   // context_wait.cc

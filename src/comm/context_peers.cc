@@ -19,6 +19,12 @@ void Context::tell_trouble_with_peers(const std::string& why) {
                          rank_, why));
 }
 
+void Context::tell_trouble_with_flags(const std::string& why) {
+  if (options_.log_choice && device_->first_trouble_with_flags())
+    log_line(
+        fmt::format("rank {} has no flags for the devices of its peers, their hosts are between them: {}", rank_, why));
+}
+
 /// Which device this process works with shows in its buffers.
 void Context::note_device(const Call& call, std::size_t bytes) {
   if (options_.device_peer != DevicePeer::off && device_->in_use() && device_->used() < 0)
@@ -43,7 +49,9 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   if (!slots && needs.straight && slots.error().kind == ErrorKind::resource) // it takes less without landings
     if (const engine::DeviceNeeds less = plan.device_needs(std::nullopt); less.slots != 0)
       slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window, flags);
-  return slots ? std::move(*slots) : nullptr;
+  if (!slots) return nullptr;
+  if (!(*slots)->why_no_flags().empty()) tell_trouble_with_flags((*slots)->why_no_flags());
+  return std::move(*slots);
 }
 
 std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerSlots& slots,

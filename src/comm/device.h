@@ -56,6 +56,8 @@ public:
   std::string new_trouble();
   /// Whether nobody was told yet that peers' device memory is not used.
   bool first_trouble_with_peers() { return !told_of_peers_.exchange(true); }
+  /// Likewise, that devices do not wait for flags.
+  bool first_trouble_with_flags() { return !told_of_flags_.exchange(true); }
 
 private:
   struct Count {
@@ -73,7 +75,7 @@ private:
   StreamWords words_; // refers to the driver
   std::atomic<std::int32_t> used_{-1};
   std::array<Count, device_paths> counts_{};
-  std::atomic<bool> told_{false}, told_of_peers_{false};
+  std::atomic<bool> told_{false}, told_of_peers_{false}, told_of_flags_{false};
 };
 
 /// Copies between buffers of any kind, to the end. `device` may be null.

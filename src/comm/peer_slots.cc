@@ -51,8 +51,14 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
   auto stream = driver.make_stream(number_);
   if (!stream) return stream.error();
   stream_ = std::move(*stream);
-  const Status waits = flags == Flags::wanted ? prepare_flags() : Status(Error{ErrorKind::unsupported, "not wanted"});
-  if (!waits) other_stream_.reset();
+  bool waits = flags == Flags::wanted && needs_.slots != 0;
+  if (waits) {
+    if (const Status works = prepare_flags(); !works) {
+      other_stream_.reset();
+      why_no_flags_ = works.error().message;
+      waits = false;
+    }
+  }
   announcement_ = fmt::format("{}{}{}{}", facts->pci_address, waits ? and_waits : "", end_of_address, *exported);
   while (marks_.size() < engine::DeviceQueue::marks) {
     auto event = driver.make_event(number_);
@@ -69,7 +75,6 @@ Status PeerSlots::prepare_flags() {
   if (!other) return other.error();
   other_stream_ = std::move(*other);
   awaited_.resize(engine::DeviceQueue::marks * std::max<std::size_t>(needs_.inputs, 1));
-  if (needs_.slots == 0) return Error{ErrorKind::unsupported, "there are no slots"};
   const std::vector<std::byte> zeros(needs_.flag_bytes);
   if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
     return cleared;

@@ -29,6 +29,8 @@ public:
   /// After leave(). Frees what no peer has mapped any more.
   ~PeerSlots() override;
 
+  /// Why this device cannot wait for flags that were wanted; empty: it can.
+  const std::string& why_no_flags() const { return why_no_flags_; }
   /// What peers must know to map it.
   const std::string& announcement() const { return announcement_; }
   /// Maps a peer's, for reading.
@@ -89,7 +91,7 @@ private:
   engine::DeviceNeeds needs_;
   std::byte* begin_ = nullptr;
   std::size_t bytes_ = 0, rooms_ = 0, operands_ = 0; ///< of all; where its parts begin
-  std::string announcement_;
+  std::string announcement_, why_no_flags_;
   std::vector<void*> mapped_;
   bool kept_ = false, went_straight_ = false;
   std::unique_ptr<device::Stream> stream_;
