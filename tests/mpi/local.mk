@@ -71,5 +71,5 @@ dist_check_SCRIPTS += \
   tests/mpi/waits_test
 dist_check_SCRIPTS += tests/mpi/examples_test
 EXTRA_DIST += tests/mpi/counts_c.c tests/mpi/filtered.c tests/mpi/knowing.c tests/mpi/large.c tests/mpi/rank_sums.h \
-  tests/mpi/rights.c tests/mpi/sessions.c
+  tests/mpi/rights.c tests/mpi/sessions.c tests/mpi/teller.c
 tests/mpi/connected.mpi tests/mpi/spawned.mpi: tests/mpi/rank_sums.h

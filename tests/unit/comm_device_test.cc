@@ -195,6 +195,27 @@ TEST(DeviceCalls, EndWhenTheDeviceIsLost) {
     }
 }
 
+// ---- copies of one rank -------------------------------------------------------------------------------------------
+
+/// What is in device memory when copy_anywhere() to it and back has returned, with these faults of the device.
+std::string copied_there_and_back(const std::string& faults) {
+  const auto accelerator = std::make_shared<Accelerator>();
+  accelerator->initialised = true;
+  accelerator->faults = *device::parse_faults(faults);
+  Device device(std::make_unique<device::EmulatedDriver>(accelerator), std::size_t{1} << 20, std::size_t{1} << 20);
+  KindOfMemory memory(*accelerator, Kind::device, 0, 5, 0);
+  char text[] = "there", back[] = "-----";
+  EXPECT_TRUE(copy_anywhere(&device, memory.pointer(), text, 5));
+  EXPECT_TRUE(copy_anywhere(&device, back, memory.pointer(), 5));
+  return std::string(reinterpret_cast<const char*>(memory.reach(5)), 5) + " " + back;
+}
+
+TEST(CopyAnywhere, HasCopiedWhenItReturns) { EXPECT_EQ(copied_there_and_back(""), "there there"); }
+
+TEST(CopyAnywhere, IsSeenToBeWrongWhenItDoesNotWait) {
+  EXPECT_EQ(copied_there_and_back("hasty").find("there"), std::string::npos);
+}
+
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------
 
 TEST(DeviceCalls, AreSeenToBeWrongWhenNobodyWaitsForACopy) {
