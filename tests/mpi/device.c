@@ -185,7 +185,7 @@ static void later(void) {
   plain();
 }
 
-// The error class of a call with errors returned.
+// The error class of a call with errors returned, and that the next one which strata does not serve has the same.
 static void refused(void) {
   int host[4] = {1, 2, 3, 4}, class = 0;
   int* const memory = allocate(emulated_device, sizeof host);
@@ -193,6 +193,8 @@ static void refused(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int code = MPI_Allreduce(MPI_IN_PLACE, memory, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Error_class(code, &class);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  if (MPI_Allreduce(MPI_IN_PLACE, memory, 4, MPI_INT, MPI_SUM, MPI_COMM_SELF) != code) ++wrong;
   if (rank == 0) printf("device: refused with %s\n", class == MPI_ERR_BUFFER ? "MPI_ERR_BUFFER" : "another class");
   release(emulated_device, memory);
 }
