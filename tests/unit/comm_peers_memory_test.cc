@@ -65,7 +65,7 @@ std::ptrdiff_t lines_of_trouble(const std::string& log, const std::string& why) 
 MachinesRun run_on_machines(const Options& options) {
   delaying::Office office(1);
   office.least_straight = 64;
-  const auto make = [&](const Options&) -> Result<std::unique_ptr<transport::Transport>> {
+  const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
     return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
   };
   constexpr int ranks = 4;

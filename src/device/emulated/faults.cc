@@ -64,7 +64,7 @@ Result<Faults> parse_faults(const std::string& text) {
     if (!set(faults, word))
       return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
                                         "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
-                                         "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, lost-after=COPIES)",
+                                        "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, lost-after=COPIES)",
                                         printable(word)));
   return faults;
 }
