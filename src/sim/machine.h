@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "topo/hierarchy.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,15 +37,15 @@ struct Core {
   double copy_per_byte = 0;   ///< seconds to write a byte where others can read it, or to copy it
   double reduce_per_byte = 0; ///< seconds for a byte of an operand of its own
   double step = 0;            ///< seconds to run any step
-  double cache_bytes = 0;     ///< of a rank's input and result together that caches keep; 0: of any size
+  double cache_bytes = 0;     ///< of a rank's input and result together of which caches keep nothing; 0: of any size
   double beyond_per_byte = 0; ///< seconds to copy a byte of larger ones; 0: as copy_per_byte
 
   /// Seconds that a byte of a vector of `bytes` takes more because no cache keeps it: it is read from memory once, and
-  /// written there once.
+  /// written there once. All are kept up to half of `cache_bytes`, and from there on fewer.
   double beyond_cache(double bytes) const {
     constexpr double buffers = 2;
-    if (cache_bytes == 0 || beyond_per_byte <= copy_per_byte || buffers * bytes <= cache_bytes) return 0;
-    return beyond_per_byte - copy_per_byte;
+    if (cache_bytes == 0 || beyond_per_byte <= copy_per_byte) return 0;
+    return std::clamp(2 * buffers * bytes / cache_bytes - 1, 0.0, 1.0) * (beyond_per_byte - copy_per_byte);
   }
 };
 
@@ -102,8 +103,9 @@ struct MachineLine {
 ///   reduce=RATE    at which a core reduces what came over it       as further in; node: 20GB/s; core: 100GB/s
 ///   copy=RATE      core only: at which a core writes and copies    33.3GB/s
 ///   step=TIME      core only: to run any step                      0.02us
-///   cache=BYTES    core only: of a rank's input and result together that caches keep   unlimited
-///   beyond=RATE    core only: at which it copies larger ones       as copy
+///   cache=BYTES    core only: of its caches; a rank's input and result that are as large together are not kept there,
+///                  and half as many are                            unlimited
+///   beyond=RATE    core only: at which it copies what is not kept  as copy
 ///   memory=RATE    node only: of what all its cores read and write unlimited
 /// TIME is a number and s, ms, us or ns, up to 10s. RATE is a number and B/s or bit/s, with k, M, G or T (1000) or Ki,
 /// Mi, Gi or Ti (1024) before it, 1kB/s to 1000TB/s; or `unlimited`. BYTES have an optional K, M or G (1024).

@@ -191,9 +191,10 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
     working.of_rack = std::min(working.of_rack, std::max(1.0, working.of_rack / members));
   }
-  const double buffers = 2; // of a rank: the input and the result
-  if (memory_rank > 0 && buffers * static_cast<double>(bytes) > parameters.cache_share) {
-    const double beyond = slice * parameters.beyond_cache_per_byte * job.crowding;
+  if (memory_rank > 0 && parameters.cache_share > 0) {
+    constexpr double buffers = 2; // of a rank: the input and the result
+    const double beyond = std::clamp(2 * buffers * static_cast<double>(bytes) / parameters.cache_share - 1, 0.0, 1.0) *
+                          slice * parameters.beyond_cache_per_byte * job.crowding;
     first += beyond;
     memory_rank += beyond;
   }

@@ -31,12 +31,13 @@ struct LinkParameters {
 
 struct Parameters {
   std::array<LinkParameters, topo::link_kinds> links; ///< by topo::LinkKind
-  double schedule_in_memory = 1;    ///< work of a schedule's memory levels over that of the same bytes on the board:
-                                    ///< partial results are written and read again, stage after stage
-  MessageTimesByLink messages{};    ///< that were measured, for the MPI library's own
-  double cache_share = 0;           ///< bytes of vectors of a rank that caches keep; 0: of any size
-  double beyond_cache_per_byte = 0; ///< seconds of a rank's time that a byte of a larger vector takes more: its input
-                                    ///< is read from memory and its result is written there, once
+  double schedule_in_memory = 1; ///< work of a schedule's memory levels over that of the same bytes on the board:
+                                 ///< partial results are written and read again, stage after stage
+  MessageTimesByLink messages{}; ///< that were measured, for the MPI library's own
+  double cache_share = 0; ///< bytes of a rank's input and result together of which caches keep nothing; of half as many
+                          ///< they keep all. 0: of any size
+  double beyond_cache_per_byte = 0; ///< seconds of a rank's time that a byte takes more that is not kept: the input is
+                                    ///< read from memory and the result is written there, once
   double step = 0;                  ///< seconds to run one step of a schedule
   double slice = 0;                 ///< seconds to start and retire a slice
 };

@@ -54,20 +54,21 @@ TEST(SimulatedMemory, OfANodeLimitsAllItsCores) {
   expect_microseconds(seen.finish[2], 2);
 }
 
-// 1000 bytes and as many of the result fit into a cache of 2000 and no smaller one. What a copy in memory takes more,
-// 3 us, is spread over what a rank does.
+// Of 1000 bytes and as many of the result, a cache of 4000 keeps all and one of 2000 nothing. What a copy in memory
+// takes more, 3 us, is spread over what a rank does.
 TEST(SimulatedMemory, CostsMoreWhereNoCacheKeepsTheVectors) {
   const auto with_cache = [](const std::string& cache) {
     return machine("core:2(latency=0s, message=0s, copy=1GB/s, read=1GB/s, reduce=unlimited, step=0s, cache=" + cache +
                    ", beyond=0.25GB/s)");
   };
-  const Outcome kept = run(with_cache("2000"), broadcast(2), load(1000));
+  const Outcome kept = run(with_cache("4000"), broadcast(2), load(1000));
   expect_microseconds(kept.core_busy[0], 1);
   expect_microseconds(kept.core_busy[1], 1);
-  const Outcome not_kept = run(with_cache("1999"), broadcast(2), load(1000));
+  expect_microseconds(run(with_cache("3200"), broadcast(2), load(1000)).core_busy[0], 1 + 0.25 * 3);
+  const Outcome not_kept = run(with_cache("2000"), broadcast(2), load(1000));
   expect_microseconds(not_kept.core_busy[0], 1 + 3);
   expect_microseconds(not_kept.core_busy[1], 1 + 3);
-  const Outcome in_slices = run(with_cache("1999"), broadcast(2), load(1000, 4));
+  const Outcome in_slices = run(with_cache("2000"), broadcast(2), load(1000, 4));
   expect_microseconds(in_slices.core_busy[1], 1 + 3);
 }
 

@@ -59,7 +59,8 @@ TEST(MeasuredRates, CountOnceForVectorsThatNoCacheKeeps) {
   const auto seconds = [&](std::size_t bytes, const Parameters& parameters) {
     return predict(job, *composition, bytes, std::size_t{1} << 20U, parameters, costs);
   };
-  EXPECT_DOUBLE_EQ(seconds(8000000, beyond), seconds(8000000, within)) << "input and result are 16 MB";
+  EXPECT_DOUBLE_EQ(seconds(4000000, beyond), seconds(4000000, within)) << "input and result are half of the cache";
+  EXPECT_NEAR(seconds(6000000, beyond) - seconds(6000000, within), 0.5 * 6e6 * (1 / 8e9 - 1 / 40e9), 1e-6);
   const double more = seconds(64000000, beyond) - seconds(64000000, within);
   EXPECT_NEAR(more, 64e6 * (1 / 8e9 - 1 / 40e9), 1e-6);
 }
