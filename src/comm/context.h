@@ -304,6 +304,7 @@ private:
   void lose_device(const std::string& why) noexcept;
 
   // context_peers.cc
+  bool some_use_devices();
   void note_device(const Call& call, std::size_t bytes);
   std::unique_ptr<PeerSlots> make_slots(const engine::Plan& plan);
   std::optional<MemoryKind> device_networks() const;

@@ -31,6 +31,12 @@ void Context::note_device(const Call& call, std::size_t bytes) {
     (void)uses_device(call, bytes);
 }
 
+/// Whether buffers in device memory were seen on any rank, and its ranks may reach each other's. Collective.
+bool Context::some_use_devices() {
+  if (options_.device_peer == DevicePeer::off) return false;
+  return !all_agree(device_ == nullptr || device_->used() < 0);
+}
+
 /// What the device's memory is to the transports; none: they shall not use it.
 std::optional<MemoryKind> Context::device_networks() const {
   if (options_.device_direct == DeviceDirect::off) return std::nullopt;

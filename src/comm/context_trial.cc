@@ -122,6 +122,8 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   double best = choice.chosen.seconds; // by prediction
   for (const tune::Candidate& candidate : order)
     best = std::min(best, candidate.seconds);
+  // The latency path is in the host's memory, and its price by prediction is without the copies to it.
+  const bool on_devices = trial && one_node && some_use_devices();
   std::vector<Way> ways;
   bool has_board = false, has_schedule = false;
   std::array<bool, kinds> has_kind{};
@@ -133,11 +135,13 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       continue;
     }
     const bool of_new_kind = !one_node && !std::exchange(has_kind[kind_of(candidate)], true);
-    if (!ways.empty() && candidate.seconds > (of_new_kind ? hopeless_of_its_kind : hopeless) * best) continue;
+    const bool is_for_devices = on_devices && candidate.kind == Kind::schedule && !has_schedule;
+    if (!ways.empty() && !is_for_devices && candidate.seconds > (of_new_kind ? hopeless_of_its_kind : hopeless) * best)
+      continue;
     // In one node, schedules that differ by the slice only are too much alike to try them all.
     if (ways.size() == most || tries == most + 2) break;
     if (one_node && trial && (candidate.kind == Kind::board ? has_board : has_schedule)) continue;
-    if (has_board && bytes < schedules_in_memory_from) continue;
+    if (has_board && bytes < schedules_in_memory_from && !is_for_devices) continue;
     ++tries;
     if (auto way = prepare_way(candidate)) {
       (candidate.kind == Kind::board ? has_board : has_schedule) = true;

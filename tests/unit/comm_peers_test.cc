@@ -313,5 +313,35 @@ TEST(PeerCalls, AreSeenToBeWrongWhenNobodyWaitsForTheQueue) {
   EXPECT_EQ(seen.rows.at("peer").calls, 2u);
 }
 
+/// Calls of two floats until a trial has ended, by path.
+Rows rows_of_small_calls(DevicePeer peer) {
+  Options options = ThreadJob::options_for_tests();
+  options.device_peer = peer;
+  const Seen seen = seen_by(options, 2, std::vector<DeviceCall>(60, on_device(2, Place::same)));
+  EXPECT_EQ(seen.faults, "");
+  return seen.rows;
+}
+
+// By prediction the latency path is far ahead, but it is in the host's memory.
+TEST(PeerCalls, OfSmallVectorsAreTriedOnTheDeviceToo) {
+  Rows rows = rows_of_small_calls(DevicePeer::automatic);
+  EXPECT_GT(rows["peer"].calls, 0U) << "one shot: each rank reads all vectors";
+  EXPECT_GT(rows["staged"].calls, 0U);
+  rows = rows_of_small_calls(DevicePeer::off);
+  EXPECT_EQ(rows["peer"].calls, 0U);
+}
+
+TEST(PeerCalls, OfSmallVectorsInTheHostsMemoryAreNotTriedInASchedule) {
+  ThreadJob job(2);
+  DeviceJob device;
+  device.give_devices<SharingDriver>(job);
+  job.run_in_context([&](Context& context) {
+    for (unsigned salt = 1; salt < 60; ++salt)
+      (void)comm::fault_of(context, {2, Element::float32, Operation::sum, Place::same}, salt);
+    for (const auto& [name, tally] : context.statistics().by_algorithm)
+      EXPECT_EQ(name, "board");
+  });
+}
+
 } // namespace
 } // namespace strata::comm
