@@ -23,7 +23,8 @@ protected:
     const std::string begin = "lets UCX choose among its network cards: nearest to a device is none-such, and UCX has ";
     EXPECT_EQ(note.substr(0, begin.size()), begin);
     std::vector<std::string> names;
-    for (const std::string_view name : split(note.substr(std::min(begin.size(), note.size())), ','))
+    const std::string_view list = std::string_view(note).substr(std::min(begin.size(), note.size()));
+    for (const std::string_view name : split(list, ','))
       if (trim(name) != "no card") names.emplace_back(trim(name));
     return names;
   }
