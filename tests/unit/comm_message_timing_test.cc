@@ -75,7 +75,7 @@ Timed timed(Desk& desk, double seconds_each, std::size_t least) {
 
 TEST(MessageTiming, HalvesTheWayThereAndBack) {
   Desk desk;
-  desk.seconds_per_byte = 50e-9; // 256 KiB: 13 ms
+  desk.seconds_per_byte = 50e-9;             // 256 KiB: 13 ms
   const Timed found = timed(desk, 20e-3, 3); // no size is left out before a message takes a second
   EXPECT_TRUE(found.answered);
   for (std::size_t size = 2; size < tune::message_sizes.size(); ++size) {

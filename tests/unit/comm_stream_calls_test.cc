@@ -372,8 +372,16 @@ struct HastyDriver : device::EmulatedDriver {
   }
 };
 
-TEST(StreamCalls, AreSeenToBeWrongWhenTheyDoNotWaitForTheStream) { EXPECT_NE(run<HastyDriver<true>>(2, 1), ""); }
-TEST(StreamCalls, AreSeenToBeWrongWhenTheStreamDoesNotWaitForThem) { EXPECT_NE(run<HastyDriver<false>>(2, 1), ""); }
+/// Whether it goes wrong in one of many runs: on a loaded machine the thread that is too early may come late.
+template <typename Driver>
+bool is_seen() {
+  for (int once = 0; once < 50; ++once)
+    if (!run<Driver>(2, 1).empty()) return true;
+  return false;
+}
+
+TEST(StreamCalls, AreSeenToBeWrongWhenTheyDoNotWaitForTheStream) { EXPECT_TRUE(is_seen<HastyDriver<true>>()); }
+TEST(StreamCalls, AreSeenToBeWrongWhenTheStreamDoesNotWaitForThem) { EXPECT_TRUE(is_seen<HastyDriver<false>>()); }
 
 } // namespace
 } // namespace strata::comm
