@@ -32,6 +32,13 @@ struct Link {
   double reduce_per_byte = 0; ///< seconds of a core for a byte of an operand of a reduction, on top of taking it in
 };
 
+/// Of a rank's input and result, of `bytes` each, the part that caches of `cache_bytes` for it do not keep: nothing up
+/// to half of them, all from the whole on; 0: they keep everything.
+inline double part_beyond_cache(double bytes, double cache_bytes) {
+  constexpr double buffers = 2;
+  return cache_bytes <= 0 ? 0 : std::clamp(2 * buffers * bytes / cache_bytes - 1, 0.0, 1.0);
+}
+
 /// What a core does by itself.
 struct Core {
   double copy_per_byte = 0;   ///< seconds to write a byte where others can read it, or to copy it
@@ -41,11 +48,9 @@ struct Core {
   double beyond_per_byte = 0; ///< seconds to copy a byte of larger ones; 0: as copy_per_byte
 
   /// Seconds that a byte of a vector of `bytes` takes more because no cache keeps it: it is read from memory once, and
-  /// written there once. All are kept up to half of `cache_bytes`, and from there on fewer.
+  /// written there once.
   double beyond_cache(double bytes) const {
-    constexpr double buffers = 2;
-    if (cache_bytes == 0 || beyond_per_byte <= copy_per_byte) return 0;
-    return std::clamp(2 * buffers * bytes / cache_bytes - 1, 0.0, 1.0) * (beyond_per_byte - copy_per_byte);
+    return part_beyond_cache(bytes, cache_bytes) * std::max(0.0, beyond_per_byte - copy_per_byte);
   }
 };
 

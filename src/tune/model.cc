@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/model.h"
 
+#include "sim/machine.h"
 #include "topo/groups.h"
 
 #include <algorithm>
@@ -191,10 +192,9 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
     working.of_rack = std::min(working.of_rack, std::max(1.0, working.of_rack / members));
   }
-  if (memory_rank > 0 && parameters.cache_share > 0) {
-    constexpr double buffers = 2; // of a rank: the input and the result
-    const double beyond = std::clamp(2 * buffers * static_cast<double>(bytes) / parameters.cache_share - 1, 0.0, 1.0) *
-                          slice * parameters.beyond_cache_per_byte * job.crowding;
+  if (memory_rank > 0) {
+    const double beyond = sim::part_beyond_cache(static_cast<double>(bytes), parameters.cache_share) * slice *
+                          parameters.beyond_cache_per_byte * job.crowding;
     first += beyond;
     memory_rank += beyond;
   }
