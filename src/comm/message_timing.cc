@@ -47,12 +47,14 @@ private:
 /// A message there and back; the seconds, or 0 when that failed.
 double there_and_back(Courier& courier, std::byte* payload, std::size_t bytes, Next next) {
   payload[0] = static_cast<std::byte>(next);
-  const Clock::time_point start = Clock::now();
+  const double start = courier.seconds();
   if (!courier.send(payload, bytes) || !courier.receive(payload, bytes)) return 0;
-  return std::max(seconds_since(start), 1e-9);
+  return std::max(courier.seconds() - start, 1e-9);
 }
 
 } // namespace
+
+double Courier::seconds() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 Result<std::unique_ptr<ChannelCourier>> ChannelCourier::prepare(transport::Links& links, std::int32_t peer,
                                                                 std::uint32_t plan, double patience,
@@ -133,11 +135,11 @@ tune::SecondsBySize ask_messages(Courier& courier, std::byte* payload, double se
   for (std::size_t size = 0; size < found.size(); ++size) {
     const std::size_t bytes = tune::message_sizes[size];
     Times times;
-    const Clock::time_point start = Clock::now();
+    const double start = courier.seconds();
     bool is_last = false, is_end = false;
     // The first message finds caches cold and connections not made: it does not count.
     for (std::size_t message = 0; !is_last; ++message) {
-      const bool is_time_up = seconds_since(start) > seconds_each;
+      const bool is_time_up = courier.seconds() - start > seconds_each;
       is_last = message >= least && (is_time_up || message == most_messages || times.are_alike());
       if (is_last) {
         const bool is_largest = size + 1 == found.size();

@@ -21,6 +21,8 @@ public:
   virtual ~Courier() = default;
   virtual bool send(const std::byte* payload, std::size_t bytes) = 0;
   virtual bool receive(std::byte* payload, std::size_t bytes) = 0;
+  /// By the clock that messages are timed with.
+  virtual double seconds() const;
 };
 
 /// By a channel of strata's own. All ranks of the context take part in making one: prepare(), an exchange of the
