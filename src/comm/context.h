@@ -303,9 +303,12 @@ private:
   bool await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot);
   void lose_device(const std::string& why) noexcept;
 
-  // context_peers.cc
-  bool some_use_devices();
+  // context_places.cc
   void note_device(const Call& call, std::size_t bytes);
+  void look_for_devices();
+  void follow_devices(const std::vector<topo::DevicePlace>& places);
+
+  // context_peers.cc
   std::unique_ptr<PeerSlots> make_slots(const engine::Plan& plan);
   std::optional<MemoryKind> device_networks() const;
   std::vector<bool> waiters_among(const std::vector<std::string>& announced) const;
@@ -373,6 +376,9 @@ private:
   bool waits_for_rest_ = false;                ///< of the exchange: for second parts, all first ones have come
   std::map<std::string, Tally> failures_;
   Device* device_ = nullptr;           ///< of the process; null: every buffer is in host memory
+  bool may_use_devices_ = false;       ///< some rank has a driver for them
+  bool some_use_devices_ = false;      ///< when it was last asked
+  bool follows_devices_ = false;       ///< their levels were asked for
   CallBuffers buffers_;                ///< of the last call that was looked at
   std::unique_ptr<Staging> staging_;   ///< from the first call with a buffer in device memory that is staged
   std::unique_ptr<Resident> resident_; ///< from the first call that stays in device memory

@@ -25,18 +25,6 @@ void Context::tell_trouble_with_flags(const std::string& why) {
         fmt::format("rank {} has no flags for the devices of its peers, their hosts are between them: {}", rank_, why));
 }
 
-/// Which device this process works with shows in its buffers.
-void Context::note_device(const Call& call, std::size_t bytes) {
-  if (options_.device_peer != DevicePeer::off && device_->in_use() && device_->used() < 0)
-    (void)uses_device(call, bytes);
-}
-
-/// Whether buffers in device memory were seen on any rank, and its ranks may reach each other's. Collective.
-bool Context::some_use_devices() {
-  if (options_.device_peer == DevicePeer::off) return false;
-  return !all_agree(device_ == nullptr || device_->used() < 0);
-}
-
 /// What the device's memory is to the transports; none: they shall not use it.
 std::optional<MemoryKind> Context::device_networks() const {
   if (options_.device_direct == DeviceDirect::off) return std::nullopt;

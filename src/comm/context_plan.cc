@@ -281,6 +281,7 @@ void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes
     if (bootstrap_->has_native()) why_blind = process_.why_blind();
     if (!why_blind.empty()) return bootstrap_->stay_away();
     if (device_ != nullptr) note_device(call, bytes);
+    look_for_devices();
     decide(decision, bytes);
   };
   if (left_to_native_) return leave_all_to_native(std::move(*left_to_native_)); // a class that was not asked for yet

@@ -339,11 +339,7 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
   shared = network;
   if (uplink > 0) shared.per_byte = 1 / uplink;
 
-  const auto same_groups = [](const topo::Level& one, const topo::Level& other) {
-    return one.group_of == other.group_of && one.link == other.link;
-  };
-  const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;
-  if (std::equal(before.begin(), before.end(), hierarchy.levels.begin(), hierarchy.levels.end(), same_groups)) return;
+  if (topo::same_groups(situation_.job.hierarchy, hierarchy)) return;
   tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
   if (hierarchy.levels.size() > plain.hierarchy.levels.size()) {

@@ -28,13 +28,14 @@ struct Context::Card {
   char segment_address[60];
   char host[64];
   char network_switch[68];
+  std::uint32_t has_device;
   std::uint32_t options_bytes;
   char options[1020]; ///< as far as they fit
 };
 
 namespace {
 
-constexpr std::uint32_t card_version = 4;
+constexpr std::uint32_t card_version = 5;
 
 template <std::size_t n>
 void put(char (&field)[n], const std::string& text) {
@@ -100,6 +101,7 @@ Status Context::share_cards() {
   mine->socket_space = process_.socket_space();
   mine->cores = process_.facts().cores;
   mine->place = process_.facts().place;
+  mine->has_device = device_ != nullptr ? 1 : 0;
   put(mine->host, host_name());
   put(mine->network_switch, process_.facts().network_switch);
   const std::string options = agreed_text(options_);
@@ -132,6 +134,7 @@ Status Context::share_cards() {
     switches_.push_back(text_of(card.network_switch));
     core_shares_.push_back(card.cores);
     facts_.push_back(card.place);
+    may_use_devices_ |= card.has_device != 0;
     addresses_.push_back(
         {card.key, std::string(card.segment_address,
                                std::min<std::size_t>(card.segment_address_bytes, sizeof card.segment_address))});

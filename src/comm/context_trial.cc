@@ -92,15 +92,18 @@ std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std
 }
 
 /// A table's way first, then by prediction; but in a trial within a node the latency path before other predictions,
-/// which is always worth a try, and between nodes what is unlike the others.
+/// which is always worth a try, and between nodes what is unlike the others. Where nothing is tried and devices are
+/// used, schedules before the latency path, which is in the host's memory: its price is without the copies to it.
 std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, bool trial) const {
+  using Kind = tune::Candidate::Kind;
   std::vector<tune::Candidate> order{choice.chosen};
   order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
-  if (trial && situation_.job.nodes == 1)
-    std::stable_partition(
-        order.begin() + (choice.source.empty() ? 0 : 1), order.end(),
-        [](const tune::Candidate& candidate) { return candidate.kind == tune::Candidate::Kind::board; });
-  return trial && situation_.job.nodes > 1 ? unlike_first(order) : order;
+  if (situation_.job.nodes > 1) return trial ? unlike_first(order) : order;
+  const Kind first = trial ? Kind::board : Kind::schedule;
+  if (trial || (some_use_devices_ && options_.algorithm.empty()))
+    std::stable_partition(order.begin() + (choice.source.empty() ? 0 : 1), order.end(),
+                          [&](const tune::Candidate& candidate) { return candidate.kind == first; });
+  return order;
 }
 
 // When a candidate cannot be made (no memory, a peer that cannot be reached), the next one is taken; all ranks see the
@@ -123,7 +126,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   for (const tune::Candidate& candidate : order)
     best = std::min(best, candidate.seconds);
   // The latency path is in the host's memory, and its price by prediction is without the copies to it.
-  const bool on_devices = trial && one_node && some_use_devices();
+  const bool on_devices = trial && one_node && some_use_devices_;
   std::vector<Way> ways;
   bool has_board = false, has_schedule = false;
   std::array<bool, kinds> has_kind{};

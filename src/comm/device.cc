@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/device.h"
 
+#include "topo/local_facts.h"
+
+#include <algorithm>
 #include <cstring>
 #include <new>
 
 namespace strata::comm {
+namespace {
+
+/// CUDA writes addresses on PCI otherwise than Linux and hwloc.
+std::string lower_case(std::string address) {
+  std::transform(address.begin(), address.end(), address.begin(),
+                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return address;
+}
+
+} // namespace
 
 std::map<std::string, Tally> Device::tallies() const {
   constexpr std::array<const char*, device_paths> names{"peer", "GPUDirect", "staged", "staged for the MPI library"};
@@ -22,6 +35,21 @@ void Device::see(const void* buffer) noexcept {
     if (memory && memory->kind == device::Kind::device) note_use(memory->device);
   } catch (const std::bad_alloc&) { // the call will look again
   }
+}
+
+const topo::DevicePlace& Device::place(const Options& options) {
+  const std::lock_guard lock(place_mutex_);
+  const std::int32_t device = used();
+  const auto [known, is_new] = places_.try_emplace(device);
+  if (!is_new || device < 0) return known->second;
+  const auto facts = driver_->facts(device);
+  if (!facts || facts->pci_address.empty()) return known->second;
+  const std::string address = lower_case(facts->pci_address);
+  auto found = topo::place_of_device(options, address);
+  if (found) known->second = std::move(*found);
+  known->second.address = address;
+  known->second.linked = driver_->linked_to(device);
+  return known->second;
 }
 
 std::string Device::new_trouble() {

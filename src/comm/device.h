@@ -6,11 +6,13 @@
 #include "comm/tally.h"
 #include "device/bounce_pool.h"
 #include "engine/scratch.h"
+#include "topo/device_place.h"
 
 #include <array>
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace strata::comm {
@@ -46,6 +48,10 @@ public:
   /// it may not be the program, and nothing is to be taken of it.
   std::int32_t used() const { return used_.load(std::memory_order_relaxed); }
 
+  /// Where that device lies. Asked of hwloc and the driver once, which takes milliseconds. Nothing is known of it
+  /// before a buffer was seen, or where neither says.
+  const topo::DevicePlace& place(const Options& options);
+
   void count_call(DevicePath path) { add(path, 1, 0); }
   /// Copied between device and host; of DevicePath::peer, put into slots; of DevicePath::straight, sent and received.
   void count_bytes(DevicePath path, std::size_t bytes) { add(path, 0, bytes); }
@@ -74,6 +80,8 @@ private:
   engine::ScratchBudget memory_;
   StreamWords words_; // refers to the driver
   std::atomic<std::int32_t> used_{-1};
+  std::mutex place_mutex_;
+  std::map<std::int32_t, topo::DevicePlace> places_; ///< by device; stays where it is
   std::array<Count, device_paths> counts_{};
   std::atomic<bool> told_{false}, told_of_peers_{false}, told_of_flags_{false};
 };

@@ -2,7 +2,8 @@
 joinable_sources += \
   src/comm/all_or_none.cc src/comm/all_or_none.h src/comm/bootstrap.h src/comm/call_blocks.cc src/comm/call_blocks.h \
   src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
-  src/comm/context_device.cc src/comm/context_neighbours.cc src/comm/context_peers.cc src/comm/context_plan.cc \
+  src/comm/context_device.cc src/comm/context_neighbours.cc src/comm/context_peers.cc \
+  src/comm/context_places.cc src/comm/context_plan.cc \
   src/comm/context_messages.cc src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
   src/comm/context_wait.cc \

@@ -17,6 +17,46 @@ Level level_of(std::string name, std::span<const std::int64_t> keys) {
   return level;
 }
 
+Level level_inside(std::string name, std::span<const std::int32_t> numbers, const Level& node, const Level& outer) {
+  std::vector<bool> complete(static_cast<std::size_t>(node.groups), true);
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank)
+    if (numbers[rank] < 0) complete[static_cast<std::size_t>(node.group_of[rank])] = false;
+  if (std::find(complete.begin(), complete.end(), true) == complete.end()) return {};
+
+  std::vector<std::int64_t> keys;
+  keys.reserve(numbers.size());
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
+    const auto group = static_cast<std::size_t>(node.group_of[rank]);
+    const std::int64_t inside = complete[group] ? numbers[rank] : -1 - std::int64_t{outer.group_of[rank]};
+    keys.push_back((static_cast<std::int64_t>(group) << 33) + inside);
+  }
+  return level_of(std::move(name), keys);
+}
+
+std::vector<Level> finer_first(std::vector<Level> outwards_in) {
+  std::reverse(outwards_in.begin(), outwards_in.end());
+  std::stable_sort(outwards_in.begin(), outwards_in.end(),
+                   [](const Level& one, const Level& other) { return one.groups > other.groups; });
+  return outwards_in;
+}
+
+Hierarchy nested(std::int32_t ranks, std::vector<Level> levels) {
+  Hierarchy hierarchy;
+  hierarchy.ranks = ranks;
+  for (Level& level : levels) {
+    if (level.groups == ranks) continue; // Joins nothing.
+    if (hierarchy.levels.empty()) {
+      hierarchy.levels.push_back(std::move(level));
+    } else if (Level& before = hierarchy.levels.back(); level.group_of == before.group_of) {
+      before.name = std::move(level.name);
+      before.link = level.link;
+    } else if (first_divided(before, level) < 0) {
+      hierarchy.levels.push_back(std::move(level));
+    }
+  }
+  return hierarchy;
+}
+
 LinkKind link_within(const Level& level, std::span<const RankFacts> facts) {
   LinkKind link = LinkKind::shared_cache;
   std::vector<std::int32_t> lowest(static_cast<std::size_t>(level.groups), -1);

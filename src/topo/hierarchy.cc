@@ -13,42 +13,26 @@ namespace strata::topo {
 
 namespace {
 
-/// The groups of one fact inside the memory groups. Where some rank of a memory group lacks it, those of `outer`.
-/// No groups when no memory group has the fact throughout.
-Level level_of_fact(const char* name, std::int32_t RankFacts::*fact, const Level& node, const Level& outer,
-                    std::span<const RankFacts> facts) {
-  std::vector<bool> complete(static_cast<std::size_t>(node.groups), true);
-  for (std::size_t rank = 0; rank < facts.size(); ++rank)
-    if (facts[rank].*fact < 0) complete[static_cast<std::size_t>(node.group_of[rank])] = false;
-  if (std::find(complete.begin(), complete.end(), true) == complete.end()) return {};
-
-  std::vector<std::int64_t> keys;
-  keys.reserve(facts.size());
-  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
-    const auto group = static_cast<std::size_t>(node.group_of[rank]);
-    const std::int64_t inside = complete[group] ? facts[rank].*fact : -1 - std::int64_t{outer.group_of[rank]};
-    keys.push_back((static_cast<std::int64_t>(group) << 33) + inside);
-  }
-  return level_of(name, keys);
-}
-
 /// Cache, numa, package, node and cluster as far as the facts tell them, the finer first.
 std::vector<Level> candidates(std::span<const RankFacts> facts) {
   std::vector<std::int64_t> keys;
   for (const RankFacts& fact : facts)
     keys.push_back(fact.memory_group);
   std::vector<Level> outwards_in{level_of("node", keys)};
-  const Level node = outwards_in.front();
   const std::pair<const char*, std::int32_t RankFacts::*> inside[] = {
       {"package", &RankFacts::package}, {"numa", &RankFacts::numa}, {"cache", &RankFacts::cache}};
-  for (const auto& [name, fact] : inside)
-    if (Level level = level_of_fact(name, fact, node, outwards_in.back(), facts); level.groups > 0)
+  for (const auto& [name, fact] : inside) {
+    std::vector<std::int32_t> numbers;
+    for (const RankFacts& one : facts)
+      numbers.push_back(one.*fact);
+    if (Level level = level_inside(name, numbers, outwards_in.front(), outwards_in.back()); level.groups > 0)
       outwards_in.push_back(std::move(level));
-
-  std::vector<Level> levels(outwards_in.rbegin(), outwards_in.rend());
-  std::stable_sort(levels.begin(), levels.end(),
-                   [](const Level& one, const Level& other) { return one.groups > other.groups; });
-  if (node.groups > 1) levels.push_back(level_of("cluster", std::vector<std::int64_t>(facts.size(), 0)));
+  }
+  const bool is_one_node = outwards_in.front().groups == 1;
+  std::vector<Level> levels = finer_first(std::move(outwards_in));
+  if (!is_one_node) levels.push_back(level_of("cluster", std::vector<std::int64_t>(facts.size(), 0)));
+  for (Level& level : levels)
+    level.link = link_within(level, facts);
   return levels;
 }
 
@@ -69,21 +53,8 @@ const char* to_text(LinkKind link) {
 }
 
 Hierarchy hierarchy_from(std::span<const RankFacts> facts) {
-  Hierarchy hierarchy;
-  if (facts.size() <= 1) return hierarchy;
-  hierarchy.ranks = static_cast<std::int32_t>(facts.size());
-  for (Level& level : candidates(facts)) {
-    if (level.groups == hierarchy.ranks) continue; // Joins nothing.
-    level.link = link_within(level, facts);
-    if (hierarchy.levels.empty()) {
-      hierarchy.levels.push_back(std::move(level));
-    } else if (Level& before = hierarchy.levels.back(); level.group_of == before.group_of) {
-      before.name = std::move(level.name);
-    } else if (first_divided(before, level) < 0) {
-      hierarchy.levels.push_back(std::move(level));
-    }
-  }
-  return hierarchy;
+  if (facts.size() <= 1) return {};
+  return nested(static_cast<std::int32_t>(facts.size()), candidates(facts));
 }
 
 Hierarchy flat_hierarchy(std::span<const RankFacts> facts) {
@@ -116,6 +87,11 @@ Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> fact
   Hierarchy changed = hierarchy;
   insert_level(changed, level_of("rack", keys), LinkKind::uplink);
   return changed;
+}
+
+bool same_groups(const Hierarchy& one, const Hierarchy& other) {
+  return std::equal(one.levels.begin(), one.levels.end(), other.levels.begin(), other.levels.end(),
+                    [](const Level& a, const Level& b) { return a.group_of == b.group_of && a.link == b.link; });
 }
 
 namespace {

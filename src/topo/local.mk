@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 joinable_sources += \
+  src/topo/device_place.cc src/topo/device_place.h \
   src/topo/groups.cc src/topo/groups.h \
   src/topo/hierarchy.cc src/topo/hierarchy.h \
   src/topo/hierarchy_by_hand.cc \

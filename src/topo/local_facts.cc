@@ -45,6 +45,16 @@ Result<std::vector<std::string>> networks_near(const Options& options, const std
   return names;
 }
 
+Result<DevicePlace> place_of_device(const Options& options, const std::string& pci_address) {
+  const auto entry = open_module_symbol(options, "hwloc", device_place_symbol);
+  if (!entry) return entry.error();
+  DevicePlace place;
+  std::string trouble;
+  if (!reinterpret_cast<DevicePlaceEntry>(*entry)(pci_address, &place, &trouble))
+    return Error{ErrorKind::resource, std::move(trouble)};
+  return place;
+}
+
 LocalFacts local_facts(const Options& options) {
   LocalFacts facts;
   if (const auto entry = open_module_symbol(options, "hwloc", topology_symbol); !entry)

@@ -4,6 +4,7 @@
 
 #include "base/core_share.h"
 #include "base/options.h"
+#include "topo/device_place.h"
 #include "topo/hierarchy.h"
 
 namespace strata::topo {
@@ -31,6 +32,9 @@ Result<std::vector<RankFacts>> cores_in_xml(const Options& options, const std::s
 /// smallest part of the machine that has both, by the module hwloc.so. Empty where there are none.
 Result<std::vector<std::string>> networks_near(const Options& options, const std::string& pci_address);
 
+/// Where the device at a PCI address lies in this machine, by the module hwloc.so; nothing of direct links.
+Result<DevicePlace> place_of_device(const Options& options, const std::string& pci_address);
+
 /// The innermost switch of a scheduler's words: "s8" of "s0.s4.s8.n7" with "switch.switch.switch.node". Empty when the
 /// two do not fit, there is no switch, or the name has more than letters, digits and any of "-_+", or over 64 of them.
 std::string innermost_switch(const SchedulerPlace& place);
@@ -45,5 +49,7 @@ inline constexpr const char* cores_symbol = "strata_cores_v1";
 /// And another, of the same kind.
 using NetworksEntry = bool (*)(const std::string& pci_address, std::vector<std::string>* names, std::string* trouble);
 inline constexpr const char* networks_symbol = "strata_networks_v1";
+using DevicePlaceEntry = bool (*)(const std::string& pci_address, DevicePlace* place, std::string* trouble);
+inline constexpr const char* device_place_symbol = "strata_device_place_v1";
 
 } // namespace strata::topo

@@ -255,6 +255,17 @@ TEST_F(EmulatedDevice, HasThePciAddressThatATestGivesIt) {
   use("devices=2,pci=0000:3b:00.1");
   EXPECT_EQ(driver_.facts(0)->pci_address, "0000:3b:00.1");
   EXPECT_EQ(driver_.facts(1)->pci_address, "ffff:00:01.0");
+  use("devices=3,pci=0000:3b:00.1,pci=0000:3c:00.0");
+  EXPECT_EQ(driver_.facts(1)->pci_address, "0000:3c:00.0");
+  EXPECT_EQ(driver_.facts(2)->pci_address, "ffff:00:02.0");
+}
+
+TEST_F(EmulatedDevice, HasTheLinksThatATestGivesIt) {
+  EXPECT_TRUE(driver_.linked_to(0).empty());
+  use("devices=3,pci=0000:3b:00.1,link=0-1,link=2-0");
+  EXPECT_EQ(driver_.linked_to(0), (std::vector<std::string>{"ffff:00:01.0", "ffff:00:02.0"}));
+  EXPECT_EQ(driver_.linked_to(1), (std::vector<std::string>{"0000:3b:00.1"}));
+  EXPECT_EQ(driver_.linked_to(2), (std::vector<std::string>{"0000:3b:00.1"}));
 }
 
 TEST_F(EmulatedDevice, IsNotInitialisedForADriverThatIsTooOldForIt) {
@@ -288,7 +299,8 @@ TEST_F(EmulatedDevice, RunsNothingForWhoeverIsHasty) {
 
 TEST(EmulatedFaults, RefusesWordsThatItDoesNotKnow) {
   for (const char* text : {"deny", "devices", "devices=0", "devices=17", "lost-after=x", "deny-ipc,", "deny-ipc=1",
-                           "pci=", "pci=3b:00.0", "pci=0000:3b:00.0x", "pci=0000-3b:00.0", "pci=000g:3b:00.0"})
+                           "pci=", "pci=3b:00.0", "pci=0000:3b:00.0x", "pci=0000-3b:00.0", "pci=000g:3b:00.0",
+                           "link=", "link=0", "link=0-1-2", "link=0-16", "link=a-1"})
     EXPECT_FALSE(parse_faults(text)) << text;
 }
 

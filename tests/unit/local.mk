@@ -13,6 +13,7 @@ joinable_tests += \
   tests/unit/comm_message_timing_test.cc \
   tests/unit/comm_peers_memory_test.cc \
   tests/unit/comm_peers_test.cc \
+  tests/unit/comm_places_test.cc \
   tests/unit/comm_staging_test.cc \
   tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \
@@ -83,6 +84,7 @@ joinable_tests += \
   tests/unit/sim_machine_test.cc \
   tests/unit/sim_refusals_test.cc \
   tests/unit/sim_schedules_test.cc \
+  tests/unit/topo_device_place_test.cc \
   tests/unit/topo_hierarchy_test.cc \
   tests/unit/topo_link_pairs_test.cc \
   tests/unit/topo_local_facts_test.cc \

@@ -233,6 +233,38 @@ TEST(HwlocNetworks, AreThoseInTheSmallestPartThatHasAny) {
   EXPECT_EQ(near("0000:81:00.0").size(), 3u) << "of the other package, as there are none in its own";
 }
 
+DevicePlace place(const char* pci_address) {
+  const auto found = device_in_machine({"", with_devices}, pci_address);
+  EXPECT_TRUE(found) << (found ? "" : found.error().message);
+  return found ? *found : DevicePlace{};
+}
+
+constexpr std::int32_t on_pci(std::int32_t bus, std::int32_t device) { return bus << 8 | device << 3; }
+
+TEST(HwlocDevices, LieBehindTheBridgeNextToTheProcessor) {
+  EXPECT_EQ(place("0000:01:00.0").bridge, on_pci(0, 1));
+  EXPECT_EQ(place("0000:02:00.0").bridge, on_pci(0, 1));
+  EXPECT_EQ(place("0000:04:00.0").bridge, -1) << "it is behind none";
+}
+
+TEST(HwlocDevices, HaveTheFirstOfTheCardsNearestToThem) {
+  EXPECT_EQ(place("0000:01:00.0").card, on_pci(2, 0));
+  EXPECT_EQ(place("0000:04:00.0").card, on_pci(2, 0)) << "of three in its package";
+  EXPECT_EQ(place("0000:81:00.0").card, -1) << "what is nearest is as near to all of the machine";
+}
+
+TEST(HwlocDevices, LieInAPackage) {
+  EXPECT_EQ(place("0000:01:00.0").package, 0);
+  EXPECT_EQ(place("0000:81:00.0").package, 1);
+  EXPECT_EQ(place("0000:81:00.0").numa, 0) << "the only one";
+}
+
+TEST(HwlocDevices, AreNowhereWhenTheyAreNotThere) {
+  DevicePlace nowhere;
+  nowhere.address = "0000:7f:00.0";
+  EXPECT_EQ(place("0000:7f:00.0"), nowhere);
+}
+
 TEST(HwlocNetworks, AreNoneOfADeviceThatIsNotThere) {
   EXPECT_TRUE(near("0000:7f:00.0").empty());
   EXPECT_TRUE(near("nonsense").empty());

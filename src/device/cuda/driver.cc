@@ -307,6 +307,11 @@ std::int32_t CudaDriver::links(std::int32_t device) {
   return known ? active_nvlinks(known->pci_address).value_or(-1) : -1;
 }
 
+std::vector<std::string> CudaDriver::linked_to(std::int32_t device) {
+  const auto known = facts(device);
+  return known ? nvlinked_to(known->pci_address) : std::vector<std::string>();
+}
+
 // The module of kernels is loaded, and a kernel found in it, when it is first needed, which may wait for the context
 // (CUDA C++ Programming Guide, lazy loading).
 Status CudaDriver::prepare_reduction(const void* memory, type::Element element, type::Operation operation) {

@@ -37,6 +37,7 @@ public:
   std::int32_t devices() override;
   Result<Facts> facts(std::int32_t device) override;
   std::int32_t links(std::int32_t device) override;
+  std::vector<std::string> linked_to(std::int32_t device) override;
   Result<void*> allocate(std::int32_t device, std::size_t bytes) override;
   Status free(void* memory) override;
   Result<void*> allocate_managed(std::int32_t device, std::size_t bytes) override;

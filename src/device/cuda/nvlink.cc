@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four functions are declared here, as NVML's reference manual has them: its header is no part of every toolkit.
+// The functions are declared here, as NVML's reference manual has them: its header is no part of every toolkit.
 #include "device/cuda/nvlink.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 
 #include <dlfcn.h>
@@ -14,11 +17,19 @@ constexpr int success = 0;            // NVML_SUCCESS
 constexpr int enabled = 1;            // NVML_FEATURE_ENABLED
 constexpr unsigned most_nvlinks = 64; // NVML_NVLINK_MAX_LINKS was 18 in 2024
 
+/// nvmlPciInfo_t
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+
 struct Calls {
   int (*start)() = nullptr;
   int (*stop)() = nullptr;
   int (*find)(const char* pci_address, Handle* device) = nullptr;
   int (*link_state)(Handle device, unsigned link, int* state) = nullptr;
+  int (*far_end)(Handle device, unsigned link, PciInfo* end) = nullptr;
 };
 
 template <typename Call>
@@ -27,22 +38,9 @@ bool find_call(void* library, const char* name, Call& call) {
   return call != nullptr;
 }
 
-std::optional<std::int32_t> count(const Calls& calls, const std::string& pci_address) {
-  Handle device = nullptr;
-  if (calls.find(pci_address.c_str(), &device) != success) return std::nullopt;
-  std::int32_t links = 0;
-  for (unsigned link = 0; link < most_nvlinks; ++link) {
-    int state = 0;
-    // The first that there is not ends it: an argument that is not allowed, or a device without any.
-    if (calls.link_state(device, link, &state) != success) break;
-    if (state == enabled) ++links;
-  }
-  return links;
-}
-
-} // namespace
-
-std::optional<std::int32_t> active_nvlinks(const std::string& pci_address) {
+/// Calls `use` for each link that is up. False: NVML does not say which.
+template <typename Use>
+bool for_each_link(const std::string& pci_address, const Use& use) {
   const std::unique_ptr<void, int (*)(void*)> library(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL),
                                                       [](void* l) { return l == nullptr ? 0 : dlclose(l); });
   Calls calls;
@@ -50,10 +48,39 @@ std::optional<std::int32_t> active_nvlinks(const std::string& pci_address) {
       !find_call(library.get(), "nvmlShutdown", calls.stop) ||
       !find_call(library.get(), "nvmlDeviceGetHandleByPciBusId_v2", calls.find) ||
       !find_call(library.get(), "nvmlDeviceGetNvLinkState", calls.link_state) || calls.start() != success)
-    return std::nullopt;
-  const auto links = count(calls, pci_address);
+    return false;
+  static_cast<void>(find_call(library.get(), "nvmlDeviceGetNvLinkRemotePciInfo_v2", calls.far_end));
+  Handle device = nullptr;
+  const bool found = calls.find(pci_address.c_str(), &device) == success;
+  for (unsigned link = 0; found && link < most_nvlinks; ++link) {
+    int state = 0;
+    // The first that there is not ends it: an argument that is not allowed, or a device without any.
+    if (calls.link_state(device, link, &state) != success) break;
+    if (state == enabled) use(calls, device, link);
+  }
   static_cast<void>(calls.stop());
-  return links;
+  return found;
+}
+
+} // namespace
+
+std::optional<std::int32_t> active_nvlinks(const std::string& pci_address) {
+  std::int32_t links = 0;
+  const bool known = for_each_link(pci_address, [&](const Calls&, Handle, unsigned) { ++links; });
+  return known ? std::optional(links) : std::nullopt;
+}
+
+std::vector<std::string> nvlinked_to(const std::string& pci_address) {
+  std::vector<std::string> ends;
+  const auto note_end = [&](const Calls& calls, Handle device, unsigned link) {
+    PciInfo end{};
+    if (calls.far_end != nullptr && calls.far_end(device, link, &end) == success)
+      ends.push_back(fmt::format("{:04x}:{:02x}:{:02x}.0", end.domain, end.bus, end.device));
+  };
+  static_cast<void>(for_each_link(pci_address, note_end));
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
 }
 
 } // namespace strata::device

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace strata::device {
@@ -147,9 +148,15 @@ Status EmulatedDriver::check_device(std::int32_t device) const {
 
 Result<Facts> EmulatedDriver::facts(std::int32_t device) {
   if (const Status there = check_device(device); !there) return there.error();
-  const std::string& address = accelerator_->faults.pci_address;
-  return Facts{"emulated device", device == 0 && !address.empty() ? address : fmt::format("ffff:00:{:02x}.0", device),
-               std::size_t{1} << 30, -1};
+  return Facts{"emulated device", address_of(accelerator_->faults, device), std::size_t{1} << 30, -1};
+}
+
+std::vector<std::string> EmulatedDriver::linked_to(std::int32_t device) {
+  std::vector<std::string> ends;
+  for (const auto& [one, other] : accelerator_->faults.links)
+    if (one == device || other == device) ends.push_back(address_of(accelerator_->faults, one == device ? other : one));
+  std::sort(ends.begin(), ends.end());
+  return ends;
 }
 
 Result<void*> EmulatedDriver::allocate(std::int32_t device, std::size_t bytes) {

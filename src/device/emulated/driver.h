@@ -25,6 +25,7 @@ public:
   std::int32_t devices() override { return accelerator_->faults.devices; }
   Result<Facts> facts(std::int32_t device) override;
   std::int32_t links(std::int32_t) override { return -1; }
+  std::vector<std::string> linked_to(std::int32_t device) override;
   Result<void*> allocate(std::int32_t device, std::size_t bytes) override;
   Status free(void* memory) override { return free_of_kind(memory, Kind::device); }
   Result<void*> allocate_managed(std::int32_t device, std::size_t bytes) override;

@@ -10,6 +10,8 @@
 namespace strata::device {
 namespace {
 
+constexpr std::uint64_t most_devices = 16;
+
 struct Switch {
   const char* name;
   bool Faults::*member;
@@ -41,12 +43,19 @@ bool set(Faults& faults, std::string_view word) {
   if (equals == std::string_view::npos) return false;
   const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
   if (name == "pci" && is_pci_address(value)) {
-    faults.pci_address = value;
+    faults.pci_addresses.emplace_back(value);
+    return true;
+  }
+  if (name == "link") {
+    const auto ends = split(value, '-');
+    const auto one = parse_number(ends.front()), other = parse_number(ends.back());
+    if (ends.size() != 2 || !one || !other || *one >= most_devices || *other >= most_devices) return false;
+    faults.links.emplace_back(static_cast<std::int32_t>(*one), static_cast<std::int32_t>(*other));
     return true;
   }
   const auto number = parse_number(value);
   if (!number) return false;
-  if (name == "devices" && *number >= 1 && *number <= 16) {
+  if (name == "devices" && *number >= 1 && *number <= most_devices) {
     faults.devices = static_cast<std::int32_t>(*number);
     return true;
   }
@@ -64,9 +73,15 @@ Result<Faults> parse_faults(const std::string& text) {
     if (!set(faults, word))
       return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
                                         "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
-                                        "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, lost-after=COPIES)",
+                                        "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, link=0-1, "
+                                        "lost-after=COPIES)",
                                         printable(word)));
   return faults;
+}
+
+std::string address_of(const Faults& faults, std::int32_t device) {
+  const auto index = static_cast<std::size_t>(device);
+  return index < faults.pci_addresses.size() ? faults.pci_addresses[index] : fmt::format("ffff:00:{:02x}.0", device);
 }
 
 } // namespace strata::device

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the emulated device is, and what is wrong with it: what follows `emulated:` in STRATA_DEVICE, such as
-// `devices=2,deny-ipc,fail-pinned` or `pci=0000:3b:00.0`.
+// `devices=2,deny-ipc,fail-pinned` or `devices=2,pci=0000:3b:00.0,pci=0000:86:00.0,link=0-1`.
 #pragma once
 
 #include "base/result.h"
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace strata::device {
 
 struct Faults {
   std::int32_t devices = 1;
-  std::string pci_address;      ///< of the first; empty: one that no machine has
-  bool deny_ipc = false;        ///< as in a container of its own
+  std::vector<std::string> pci_addresses; ///< of the first ones; the others have such as no machine has
+  std::vector<std::pair<std::int32_t, std::int32_t>> links; ///< that join two devices, as NVLinks do; each once
+  bool deny_ipc = false;                                    ///< as in a container of its own
   bool deny_open = false;       ///< of what peers could export: they are in other containers
   bool deny_peer = false;       ///< as between GPUs behind different bridges
   bool fail_allocation = false; ///< of device memory of strata's own
@@ -28,5 +31,8 @@ struct Faults {
 };
 
 Result<Faults> parse_faults(const std::string& text);
+
+/// On PCI, of one of its devices.
+std::string address_of(const Faults& faults, std::int32_t device);
 
 } // namespace strata::device

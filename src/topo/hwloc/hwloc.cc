@@ -126,6 +126,40 @@ RankFacts place_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
   return place;
 }
 
+/// The smallest part of a machine that has a PCI device and a network device, and all network devices in it.
+struct Networks {
+  hwloc_obj_t part = nullptr; ///< null: there are none
+  std::vector<hwloc_obj_t> devices;
+};
+Networks networks_around(hwloc_topology_t topology, const std::string& pci_address) {
+  std::vector<hwloc_obj_t> around; // the device, and what it is in, from the inside
+  for (hwloc_obj_t part = hwloc_get_pcidev_by_busidstring(topology, pci_address.c_str()); part != nullptr;
+       part = part->parent)
+    around.push_back(part);
+  std::size_t nearest = around.size();
+  Networks found;
+  for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology, device)) != nullptr;) {
+    const hwloc_obj_osdev_type_t kind = device->attr->osdev.type;
+    if ((kind != HWLOC_OBJ_OSDEV_NETWORK && kind != HWLOC_OBJ_OSDEV_OPENFABRICS) || device->name == nullptr) continue;
+    std::size_t distance = around.size();
+    for (hwloc_obj_t part = device; part != nullptr && distance == around.size(); part = part->parent)
+      distance = static_cast<std::size_t>(std::find(around.begin(), around.end(), part) - around.begin());
+    if (distance > nearest || distance == around.size()) continue;
+    if (distance < nearest) found.devices.clear();
+    nearest = distance;
+    found.part = around[nearest];
+    found.devices.push_back(device);
+  }
+  return found;
+}
+
+/// Equal for equal devices in all processes: the address in one number. Of machines with so many PCI domains that it
+/// has no room for them, the last digits.
+std::int32_t number_on_pci(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& device) {
+  return static_cast<std::int32_t>((device.domain & 0x7fffU) << 16 | unsigned{device.bus} << 8 |
+                                   unsigned{device.dev} << 3 | unsigned{device.func});
+}
+
 } // namespace
 
 Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const int> cpus) {
@@ -149,26 +183,39 @@ Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const i
 Result<std::vector<std::string>> networks_in_machine(const MachineWords& words, const std::string& pci_address) {
   auto loaded = load(words, true);
   if (!loaded) return loaded.error();
-  hwloc_topology_t topology = loaded->get();
-  std::vector<hwloc_obj_t> around; // the device, and what it is in, from the inside
-  for (hwloc_obj_t part = hwloc_get_pcidev_by_busidstring(topology, pci_address.c_str()); part != nullptr;
-       part = part->parent)
-    around.push_back(part);
-  std::size_t nearest = around.size();
   std::vector<std::string> names;
-  for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology, device)) != nullptr;) {
-    const hwloc_obj_osdev_type_t kind = device->attr->osdev.type;
-    if ((kind != HWLOC_OBJ_OSDEV_NETWORK && kind != HWLOC_OBJ_OSDEV_OPENFABRICS) || device->name == nullptr) continue;
-    std::size_t distance = around.size();
-    for (hwloc_obj_t part = device; part != nullptr && distance == around.size(); part = part->parent)
-      distance = static_cast<std::size_t>(std::find(around.begin(), around.end(), part) - around.begin());
-    if (distance > nearest || distance == around.size()) continue;
-    if (distance < nearest) names.clear();
-    nearest = distance;
+  for (const hwloc_obj_t device : networks_around(loaded->get(), pci_address).devices)
     names.emplace_back(device->name);
-  }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+Result<DevicePlace> device_in_machine(const MachineWords& words, const std::string& pci_address) {
+  auto loaded = load(words, true);
+  if (!loaded) return loaded.error();
+  hwloc_topology_t topology = loaded->get();
+  DevicePlace place;
+  place.address = pci_address;
+  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, pci_address.c_str());
+  if (device == nullptr) return place;
+  for (hwloc_obj_t part = device->parent; part != nullptr; part = part->parent)
+    if (part->type == HWLOC_OBJ_BRIDGE && part->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
+      place.bridge = number_on_pci(part->attr->bridge.upstream.pci); // the last is nearest to the processor
+  const Networks near = networks_around(topology, pci_address);
+  for (hwloc_obj_t card : near.devices) {
+    if (near.part->parent == nullptr) break; // the whole machine: none is its own
+    while (card != nullptr && card->type != HWLOC_OBJ_PCI_DEVICE)
+      card = card->parent;
+    if (card == nullptr) continue; // it is no card
+    const std::int32_t number = number_on_pci(card->attr->pcidev);
+    place.card = place.card < 0 ? number : std::min(place.card, number);
+  }
+  if (const hwloc_obj_t around = hwloc_get_non_io_ancestor_obj(topology, device)) {
+    const RankFacts cores = place_of(topology, around->cpuset);
+    place.numa = cores.numa;
+    place.package = cores.package;
+  }
+  return place;
 }
 
 Result<std::vector<RankFacts>> cores_in_machine(const MachineWords& words) {
@@ -199,6 +246,16 @@ strata_networks_v1(const std::string& pci_address, std::vector<std::string>* nam
   auto found = strata::topo::networks_in_machine({}, pci_address);
   if (found)
     *names = std::move(*found);
+  else
+    *trouble = found.error().message;
+  return static_cast<bool>(found);
+}
+
+extern "C" __attribute__((visibility("default"))) bool
+strata_device_place_v1(const std::string& pci_address, strata::topo::DevicePlace* place, std::string* trouble) {
+  auto found = strata::topo::device_in_machine({}, pci_address);
+  if (found)
+    *place = std::move(*found);
   else
     *trouble = found.error().message;
   return static_cast<bool>(found);

@@ -20,6 +20,9 @@ Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const i
 /// ("0000:3b:00.0") and any of them, sorted. Empty where there is no such device, or none of the network.
 Result<std::vector<std::string>> networks_in_machine(const MachineWords& words, const std::string& pci_address);
 
+/// Where the PCI device at an address lies. Of one that is not there, nothing but the address is known.
+Result<DevicePlace> device_in_machine(const MachineWords& words, const std::string& pci_address);
+
 /// Of each core, in hwloc's order, where it lies; of each hardware thread where no cores are known.
 Result<std::vector<RankFacts>> cores_in_machine(const MachineWords& words);
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Levels of the devices that all ranks of a context work with.
+#include "device_calls.h"
+#include "sharing_driver.h"
+
+#include <gtest/gtest.h>
+
+namespace strata::comm {
+namespace {
+
+using Levels = std::vector<std::string>;
+
+/// What a rank's vectors of a call are in; the others are in the host's memory.
+using OnDevice = bool (*)(int rank, int call);
+
+struct PlacesSeen {
+  Levels levels; ///< of rank 0, after the last call
+  std::string faults;
+  std::map<std::string, Tally> calls;
+};
+
+/// Calls of a few sizes in a context of four ranks, who take the devices in turn.
+PlacesSeen seen_in_calls(const Options& options, const char* accelerator, OnDevice on_device, int calls = 4) {
+  constexpr int ranks = 4;
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.accelerator->faults = *device::parse_faults(accelerator);
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(ranks);
+  PlacesSeen seen;
+  job.run_in_context([&](Context& context) {
+    for (int number = 0; number < calls; ++number) {
+      const DeviceCall call{{20000 + 10000 * number, Element::float32, Operation::sum, Place::apart}};
+      const auto bytes = static_cast<std::size_t>(call.count) * sizeof(float);
+      const Kind kind = on_device(context.rank(), number) ? Kind::device : Kind::host;
+      const std::int32_t own = context.rank() % device.accelerator->faults.devices;
+      KindOfMemory send(*device.accelerator, kind, own, bytes, 0), receive(*device.accelerator, kind, own, bytes, 0);
+      faults.add(context, fault_with(context, send, receive, call));
+    }
+    if (context.rank() != 0) return;
+    for (const topo::Level& level : context.hierarchy().levels)
+      seen.levels.push_back(level.name);
+    seen.calls = context.statistics().by_algorithm;
+  });
+  seen.faults = faults.text();
+  return seen;
+}
+
+bool always(int, int) { return true; }
+bool never(int, int) { return false; }
+bool not_rank_2(int rank, int) { return rank != 2; }
+bool from_the_third_call(int, int call) { return call >= 2; }
+
+TEST(DeviceLevelsOfAContext, AreFollowedWhenAllRanksWorkWithDevices) {
+  const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", always);
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_EQ(seen.levels, (Levels{"device", "node"}));
+}
+
+TEST(DeviceLevelsOfAContext, AreThoseOfDirectLinks) {
+  const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=4,link=0-2,link=1-3", always);
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_EQ(seen.levels, (Levels{"nvlink", "node"}));
+  EXPECT_EQ(seen_in_calls(ThreadJob::options_for_tests(), "devices=4", always).levels, Levels{"node"});
+}
+
+TEST(DeviceLevelsOfAContext, AreNotFollowedWhereARankHasNone) {
+  for (const OnDevice on_device : {never, not_rank_2}) {
+    const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", on_device);
+    EXPECT_EQ(seen.faults, "");
+    EXPECT_EQ(seen.levels, Levels{"node"});
+  }
+}
+
+TEST(DeviceLevelsOfAContext, AreFollowedLaterToo) {
+  const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", from_the_third_call);
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_EQ(seen.levels, (Levels{"device", "node"}));
+  std::uint64_t calls = 0;
+  for (const auto& [name, tally] : seen.calls)
+    calls += tally.calls;
+  EXPECT_EQ(calls, 4u) << "what ran before is counted as well";
+}
+
+TEST(DeviceLevelsOfAContext, GiveWayToWhatIsSetByHand) {
+  const auto levels_with = [](auto set) {
+    Options options = ThreadJob::options_for_tests();
+    set(options);
+    const PlacesSeen seen = seen_in_calls(options, "devices=2", always);
+    EXPECT_EQ(seen.faults, "");
+    return seen.levels;
+  };
+  EXPECT_EQ(levels_with([](Options& options) { options.levels = "4"; }).size(), 1u);
+  EXPECT_EQ(levels_with([](Options& options) { options.algorithm = "ring"; }), Levels{"node"});
+  EXPECT_EQ(levels_with([](Options& options) { options.device_peer = DevicePeer::off; }), Levels{"node"});
+  EXPECT_EQ(levels_with([](Options& options) { options.reproducible = true; }), Levels{"all"});
+}
+
+TEST(DeviceLevelsOfAContext, AreAskedForOnce) {
+  struct Asked : device::SharingDriver {
+    using SharingDriver::SharingDriver;
+    std::vector<std::string> linked_to(std::int32_t device) override {
+      ++questions;
+      return SharingDriver::linked_to(device);
+    }
+    std::atomic<int> questions{0};
+  };
+  ThreadJob job(2, ThreadJob::options_for_tests());
+  DeviceJob device;
+  device.give_devices<Asked>(job);
+  for (int context = 0; context < 2; ++context) {
+    DeviceCall call{{30000, Element::float32, Operation::sum, Place::apart}};
+    call.all_on_device = true;
+    EXPECT_EQ(device.run(job, {call, call}), "");
+  }
+  EXPECT_EQ(static_cast<Asked&>(job.process(0).device()->driver()).questions, 1);
+}
+
+} // namespace
+} // namespace strata::comm
