@@ -11,7 +11,7 @@ Result<bool> CallBuffers::look(Device& device, const void* input_at, void* outpu
     input = output; // one buffer, one question
   else if (const Status looked = input.look(device.driver(), input_at, bytes); !looked)
     return looked.error();
-  if (!input.on_device() && !output.on_device()) return false;
+  if (!on_device()) return false;
   device.note_use(output.on_device() ? output.device() : input.device());
   return true;
 }

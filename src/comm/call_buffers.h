@@ -14,6 +14,7 @@ struct CallBuffers {
 
   /// Asks what memory they are in. True: some of it is where the host cannot go.
   Result<bool> look(Device& device, const void* input_at, void* output_at, std::size_t bytes);
+  bool on_device() const { return input.on_device() || output.on_device(); }
 };
 
 } // namespace strata::comm

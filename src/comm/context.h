@@ -34,6 +34,7 @@ struct Call {
   std::int64_t elements = 0;
   type::Element element{};
   type::Operation operation{};
+  const CallBuffers* looked = nullptr; ///< what is known of the buffers already; null: they were not looked at
 };
 
 /// What became of a call; all ranks get the same answer.

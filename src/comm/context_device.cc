@@ -35,7 +35,10 @@ bool Context::uses_device(const Call& call, std::size_t bytes) {
   if (!device_->in_use()) return false;
   Result<bool> on_device = true;
   try {
-    on_device = buffers_.look(*device_, call.input, call.output, bytes);
+    if (call.looked != nullptr)
+      on_device = (buffers_ = *call.looked).on_device();
+    else
+      on_device = buffers_.look(*device_, call.input, call.output, bytes);
   } catch (const std::bad_alloc&) {
     on_device = out_of_memory();
   }

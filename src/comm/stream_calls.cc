@@ -54,21 +54,35 @@ Status StreamCalls::put(const Entry& entry, device::Stream& stream) {
   return put;
 }
 
+/// What may find no memory, or may wait for all work of a device, before the stream waits. The driver is asked for the
+/// buffers' memory now, and not when the call runs: they are to stay until then.
+Status StreamCalls::prepare(Entry& entry) {
+  Call& call = entry.call;
+  const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
+  if (!device_.in_use()) return ok();
+  const auto on_device = entry.buffers.look(device_, call.input, call.output, bytes);
+  if (!on_device) return on_device.error();
+  call.looked = &entry.buffers;
+  const auto prepare_on = [&](const device::Vector& buffer, const void* begin) {
+    if (!buffer.on_device()) return ok();
+    return device_.driver().prepare_reduction(buffer.device(), begin, call.element, call.operation);
+  };
+  Status ready = prepare_on(entry.buffers.output, call.output);
+  if (ready && call.input != call.output) ready = prepare_on(entry.buffers.input, call.input);
+  return ready;
+}
+
 Status StreamCalls::enqueue(const Call& call, void* stream) {
   if (Status all_is_well = state(); !all_is_well) return all_is_well;
   const auto queue = device_.driver().adopt_stream(stream);
   if (!queue) return queue.error();
-  // What may find no memory, or may wait for all work of a device, is done before the stream waits.
-  const auto prepare = [&](const void* buffer) {
-    return device_.driver().prepare_reduction(buffer, call.element, call.operation);
-  };
-  Status ready = prepare(call.output);
-  if (ready && call.input != call.output) ready = prepare(call.input);
-  if (!ready) return ready;
+  std::list<Entry> entry(1);
+  entry.front().call = call;
+  if (Status ready = prepare(entry.front()); !ready) return ready;
   if (Status started = start(); !started) return started;
   const auto words = device_.words().take();
   if (!words) return words.error();
-  std::list<Entry> entry{{call, *words}};
+  entry.front().words = *words;
   if (Status done = put(entry.front(), **queue); !done) return done;
   {
     const std::lock_guard lock(mutex_);

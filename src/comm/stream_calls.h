@@ -39,9 +39,11 @@ public:
 private:
   struct Entry {
     Call call;
+    CallBuffers buffers;
     StreamWords::Pair words;
   };
 
+  Status prepare(Entry& entry);
   Status start();
   Status put(const Entry& entry, device::Stream& stream);
   void work();

@@ -151,9 +151,10 @@ public:
   /// is no current context to have a default one.
   virtual Result<std::unique_ptr<Stream>> adopt_stream(void* stream) = 0;
   virtual Result<std::unique_ptr<Event>> make_event(std::int32_t device) = 0;
-  /// Does now what Stream::reduce() would do at its first call on the device of `memory`, and what may wait for all
-  /// work of the device; for a call that is to run while a stream waits for it. Of the host's memory: nothing.
-  virtual Status prepare_reduction(const void* memory, type::Element element, type::Operation operation) = 0;
+  /// Does now what Stream::reduce() would do at its first call on the device with `memory`, and what may wait for all
+  /// work of the device; for a call that is to run while a stream waits for it.
+  virtual Status prepare_reduction(std::int32_t device, const void* memory, type::Element element,
+                                   type::Operation operation) = 0;
   /// An error once the device of `memory`, or what was put into its streams, has failed. Never waits.
   virtual Status check(const void* memory) = 0;
   /// From the first hold to the last release, free() and free_pinned() only note what they are given, and

@@ -123,11 +123,6 @@ struct AskedDriver : Driver {
     ++questions;
     return Driver::memory_of(pointer);
   }
-  /// Of CUDA, which looks for the device of the pointer.
-  Status prepare_reduction(const void* pointer, Element element, Operation operation) override {
-    ++questions;
-    return Driver::prepare_reduction(pointer, element, operation);
-  }
   /// Since this was asked last, of a rank's driver.
   static int of(ThreadJob& job, int rank) {
     return static_cast<AskedDriver&>(job.process(rank).device()->driver()).questions.exchange(0);

@@ -114,13 +114,11 @@ TEST_F(CudaDriverTest, FreesInTheEndWhatWasHeld) {
 
 TEST_F(CudaDriverTest, LoadsItsKernelsBeforeAStreamWaits) {
   void* const device = *driver_->allocate(1, 4096);
-  EXPECT_TRUE(driver_->prepare_reduction(device, type::Element::float32, type::Operation::sum));
+  EXPECT_TRUE(driver_->prepare_reduction(1, device, type::Element::float32, type::Operation::sum));
   EXPECT_EQ(calls("cuModuleLoadData"), 1u);
   EXPECT_EQ(calls("cuModuleGetFunction"), 1u);
   EXPECT_EQ(calls("cuLaunchKernel"), 0u);
-  const int on_the_stack = 0;
-  EXPECT_TRUE(driver_->prepare_reduction(&on_the_stack, type::Element::float32, type::Operation::sum));
-  EXPECT_EQ(calls("cuModuleGetFunction"), 1u);
+  EXPECT_FALSE(driver_->prepare_reduction(-1, device, type::Element::float32, type::Operation::sum));
 }
 
 TEST(CudaModule, DoesWithoutWordsUnderADriverOfCuda110) {

@@ -314,15 +314,13 @@ std::vector<std::string> CudaDriver::linked_to(std::int32_t device) {
 
 // The module of kernels is loaded, and a kernel found in it, when it is first needed, which may wait for the context
 // (CUDA C++ Programming Guide, lazy loading).
-Status CudaDriver::prepare_reduction(const void* memory, type::Element element, type::Operation operation) {
-  const auto found = memory_of(memory);
-  if (!found) return found.error();
-  if (found->device < 0) return ok();
-  return in_context_of<Status>(found->device, [&](Ready& state, CUcontext) {
+Status CudaDriver::prepare_reduction(std::int32_t device, const void* memory, type::Element element,
+                                     type::Operation operation) {
+  return in_context_of<Status>(device, [&](Ready& state, CUcontext) {
     const void* const nothing[] = {memory, memory};
     // Without a kernel the call takes another path.
-    static_cast<void>(state.kernels[static_cast<std::size_t>(found->device)]->reduce(
-        nullptr, element, operation, const_cast<void*>(memory), nothing, 0));
+    static_cast<void>(state.kernels[static_cast<std::size_t>(device)]->reduce(nullptr, element, operation,
+                                                                              const_cast<void*>(memory), nothing, 0));
     return ok();
   });
 }

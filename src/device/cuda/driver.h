@@ -49,7 +49,8 @@ public:
   Result<std::unique_ptr<Stream>> make_stream(std::int32_t device) override;
   Result<std::unique_ptr<Stream>> adopt_stream(void* stream) override;
   Result<std::unique_ptr<Event>> make_event(std::int32_t device) override;
-  Status prepare_reduction(const void* memory, type::Element element, type::Operation operation) override;
+  Status prepare_reduction(std::int32_t device, const void* memory, type::Element element,
+                           type::Operation operation) override;
   Status check(const void* memory) override;
   void hold_frees() override { held_frees_.hold(); }
   void release_frees() override { held_frees_.release(); }

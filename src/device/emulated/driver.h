@@ -39,7 +39,7 @@ public:
   /// `stream` is a Stream* of this accelerator.
   Result<std::unique_ptr<Stream>> adopt_stream(void* stream) override;
   Result<std::unique_ptr<Event>> make_event(std::int32_t device) override;
-  Status prepare_reduction(const void*, type::Element, type::Operation) override { return ok(); }
+  Status prepare_reduction(std::int32_t, const void*, type::Element, type::Operation) override { return ok(); }
   Status check(const void*) override { return accelerator_->worker.state(); }
   void hold_frees() override { held_frees_.hold(); }
   void release_frees() override { held_frees_.release(); }
