@@ -65,6 +65,8 @@ public:
     if (call.elements == 0) [[unlikely]]
       return Outcome::done; // nothing to move, and the buffers may be null
     const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
+    if (calls_ >= next_look_) [[unlikely]]
+      look_again(call, bytes);
     Decision& decision = decisions_[tune::size_class(bytes)];
     if (decision.way.path == Path::board) [[likely]]
       return run_on_board(call, decision.way, bytes);
@@ -306,7 +308,10 @@ private:
 
   // context_places.cc
   void note_device(const Call& call, std::size_t bytes);
+  void expect_devices();
+  void look_again(const Call& call, std::size_t bytes);
   void look_for_devices();
+  void note_users(std::vector<std::uint8_t> users);
   void follow_devices(const std::vector<topo::DevicePlace>& places);
 
   // context_peers.cc
@@ -318,6 +323,7 @@ private:
                                           const std::vector<std::string>& announced);
   void tell_trouble_with_peers(const std::string& why);
   void tell_trouble_with_flags(const std::string& why);
+  void tell_of_flags();
   void tell_trouble_with_pinning();
 
   // context_wait.cc
@@ -376,13 +382,17 @@ private:
   std::size_t waiting_bytes_ = 0;              ///< of the exchange or call that waits
   bool waits_for_rest_ = false;                ///< of the exchange: for second parts, all first ones have come
   std::map<std::string, Tally> failures_;
-  Device* device_ = nullptr;           ///< of the process; null: every buffer is in host memory
-  bool may_use_devices_ = false;       ///< some rank has a driver for them
-  bool some_use_devices_ = false;      ///< when it was last asked
-  bool follows_devices_ = false;       ///< their levels were asked for
-  CallBuffers buffers_;                ///< of the last call that was looked at
-  std::unique_ptr<Staging> staging_;   ///< from the first call with a buffer in device memory that is staged
-  std::unique_ptr<Resident> resident_; ///< from the first call that stays in device memory
+  Device* device_ = nullptr;        ///< of the process; null: every buffer is in host memory
+  bool may_use_devices_ = false;    ///< some rank has a driver for them
+  bool some_use_devices_ = false;   ///< when it was last asked
+  std::vector<std::uint8_t> users_; ///< by rank, likewise: whether it had used a device; empty: never asked
+  std::uint32_t changes_of_users_ = 0;
+  std::size_t first_plan_ = 0;           ///< of plans_, made for these users
+  std::uint64_t next_look_ = UINT64_MAX; ///< the call before which it is asked again
+  bool follows_devices_ = false;         ///< their levels were asked for
+  CallBuffers buffers_;                  ///< of the last call that was looked at
+  std::unique_ptr<Staging> staging_;     ///< from the first call with a buffer in device memory that is staged
+  std::unique_ptr<Resident> resident_;   ///< from the first call that stays in device memory
 };
 
 } // namespace strata::comm

@@ -31,6 +31,11 @@ std::optional<MemoryKind> Context::device_networks() const {
   return device_->driver().kind_for_networks();
 }
 
+void Context::tell_of_flags() {
+  if (options_.log_choice && device_->first_flags())
+    log_line(fmt::format("rank {}: devices of its peers wait for flags of its own, no host is between them", rank_));
+}
+
 /// Null when this rank can have none, or has no use for them.
 std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   if (device_ == nullptr || options_.device_peer == DevicePeer::off || !device_->in_use()) return nullptr;
@@ -109,7 +114,10 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
     readers[rank] = (table[rank * row_bytes + self / 8] >> (self % 8) & 1) != 0;
   const bool reads = std::any_of(mapped.begin(), mapped.end(), [](const std::byte* peer) { return peer != nullptr; });
   const bool is_read = std::find(readers.begin(), readers.end(), true) != readers.end();
-  if (slots) plan.let_read(readers, waiters_among(*announced));
+  if (slots) {
+    plan.let_read(readers, waiters_among(*announced));
+    if (plan.sets_flags()) tell_of_flags();
+  }
   if (slots && (reads || is_read || plan.uses_device())) return ok();
   plan.disconnect_device();
   if (slots && slots->leave()) slots.reset(); // else they leave with the plan

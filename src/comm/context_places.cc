@@ -28,14 +28,32 @@ void Context::note_device(const Call& call, std::size_t bytes) {
     (void)uses_device(call, bytes);
 }
 
+/// Buffers in device memory may come at any time: who had none when a size was decided is asked again, now and then.
+void Context::expect_devices() {
+  constexpr std::uint64_t first = 16; // calls; each next look comes after twice as many
+  if (may_use_devices_ && options_.device_peer != DevicePeer::off && ranks_ > 1) next_look_ = first;
+}
+
+/// Before a call whose number all ranks know. Collective.
+void Context::look_again(const Call& call, std::size_t bytes) {
+  next_look_ = 2 * calls_;
+  if (left_to_native_ || watch_.hopeless()) return;
+  const auto steps = [&] {
+    if (device_ != nullptr) note_device(call, bytes);
+    look_for_devices();
+  };
+  if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
+}
+
 /// Whether buffers in device memory were seen on any rank, and its ranks may reach each other's; and when all ranks
 /// have some, where their devices lie. Collective.
 void Context::look_for_devices() {
   if (!may_use_devices_ || options_.device_peer == DevicePeer::off) return;
-  const auto all = gather(*bootstrap_, static_cast<std::uint8_t>(device_ != nullptr && device_->used() >= 0));
+  auto all = gather(*bootstrap_, static_cast<std::uint8_t>(device_ != nullptr && device_->used() >= 0));
   if (!all) return;
   some_use_devices_ = std::find(all->begin(), all->end(), 1) != all->end();
   const bool all_do = std::find(all->begin(), all->end(), 0) == all->end();
+  note_users(std::move(*all));
   const bool levels_are_set = options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty();
   if (!all_do || follows_devices_ || levels_are_set || ranks_ == 1) return;
   follows_devices_ = true;
@@ -48,6 +66,22 @@ void Context::look_for_devices() {
     places.push_back(std::move(*place));
   }
   follow_devices(places);
+}
+
+/// Plans that were made before a rank passed its first buffer in device memory have no place for it there: every size
+/// is decided anew, and gets plans that have.
+void Context::note_users(std::vector<std::uint8_t> users) {
+  constexpr std::uint32_t most_changes = 4; // what is made stays, in case a peer still uses it
+  const bool is_first = users_.empty();
+  if (users == users_ || (!is_first && changes_of_users_ == most_changes)) return;
+  users_ = std::move(users);
+  if (is_first) return;
+  ++changes_of_users_;
+  first_plan_ = plans_.size();
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes: {} of them work with devices by now; every size is decided anew",
+                         ranks_, nodes(), std::count(users_.begin(), users_.end(), 1)));
+  decide_anew();
 }
 
 /// Where that gives other levels inside nodes, every size is decided anew. `places` are by rank.

@@ -186,11 +186,12 @@ std::size_t Context::number_of(const std::vector<topo::Level>& levels) {
 Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candidate) {
   const std::string name = candidate.name();
   const std::size_t levels = number_of(situation_.job_of(candidate).hierarchy.levels);
-  for (const MadePlan& made : plans_)
-    if (made.name == name && made.levels == levels) {
-      if (!made.plan) return Error{ErrorKind::resource, "the same plan could not be made before"};
-      return &made;
-    }
+  const auto same = std::find_if(plans_.begin() + static_cast<std::ptrdiff_t>(first_plan_), plans_.end(),
+                                 [&](const MadePlan& made) { return made.name == name && made.levels == levels; });
+  if (same != plans_.end()) {
+    if (!same->plan) return Error{ErrorKind::resource, "the same plan could not be made before"};
+    return &*same;
+  }
   auto plan = prepare_plan(candidate);
   ++next_plan_;
   auto slots = plan ? make_slots(**plan) : nullptr;

@@ -240,6 +240,7 @@ Status Context::settle_hierarchy() {
   situation_.board_possible = neighbours_ != nullptr && situation_.job.nodes == 1;
   situation_.native_possible = bootstrap_->has_native() && !options_.reproducible;
   prepare_probe();
+  expect_devices();
   return ok();
 }
 

@@ -64,6 +64,8 @@ public:
   bool first_trouble_with_peers() { return !told_of_peers_.exchange(true); }
   /// Likewise, that devices do not wait for flags.
   bool first_trouble_with_flags() { return !told_of_flags_.exchange(true); }
+  /// Likewise, that they do.
+  bool first_flags() { return !told_of_waits_.exchange(true); }
 
 private:
   struct Count {
@@ -83,7 +85,7 @@ private:
   std::mutex place_mutex_;
   std::map<std::int32_t, topo::DevicePlace> places_; ///< by device; stays where it is
   std::array<Count, device_paths> counts_{};
-  std::atomic<bool> told_{false}, told_of_peers_{false}, told_of_flags_{false};
+  std::atomic<bool> told_{false}, told_of_peers_{false}, told_of_flags_{false}, told_of_waits_{false};
 };
 
 /// Copies between buffers of any kind, to the end. `device` may be null.

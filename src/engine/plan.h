@@ -90,6 +90,8 @@ public:
   void disconnect_device();
   /// Whether some message of this plan need not pass through the host: between devices, or to or from another node.
   bool uses_device() const;
+  /// Whether devices of peers wait for flags of this rank's.
+  bool sets_flags() const;
   /// Host memory that a slice in device memory needs for its messages to other nodes.
   std::size_t bounce_bytes() const;
 

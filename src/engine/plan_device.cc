@@ -133,6 +133,11 @@ bool Plan::uses_device() const {
                      }));
 }
 
+bool Plan::sets_flags() const {
+  return device_ && std::any_of(device_->steps.begin(), device_->steps.end(),
+                                [](const DeviceSide::Step& step) { return step.send.promised; });
+}
+
 std::size_t Plan::bounce_bytes() const { return device_->bounce_bytes; }
 
 // ---- what both kinds of slices need -------------------------------------------------------------------------------

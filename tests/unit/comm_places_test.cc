@@ -51,6 +51,58 @@ bool never(int, int) { return false; }
 bool not_rank_2(int rank, int) { return rank != 2; }
 bool from_the_third_call(int, int call) { return call >= 2; }
 
+// ---- buffers in device memory that come late ----------------------------------------------------------------------
+
+/// Of rank 0, calls of one size by path: after ten of all ranks on the host, the others by `on_device`.
+std::map<std::string, Tally> paths_of_late_devices(const Options& options, int calls, OnDevice on_device) {
+  constexpr int ranks = 3;
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(ranks);
+  job.run_in_context([&](Context& context) {
+    const DeviceCall call{{20000, Element::float32, Operation::sum, Place::apart}};
+    const auto bytes = static_cast<std::size_t>(call.count) * sizeof(float);
+    for (int number = 1; number <= calls; ++number) {
+      const Kind kind = number > 10 && on_device(context.rank(), number) ? Kind::device : Kind::host;
+      KindOfMemory send(*device.accelerator, kind, 0, bytes, 0), receive(*device.accelerator, kind, 0, bytes, 0);
+      faults.add(context, fault_with(context, send, receive, call));
+    }
+  });
+  EXPECT_EQ(faults.text(), "");
+  return job.process(0).device()->tallies();
+}
+
+TEST(LateDevices, HaveTheirSizesDecidedAnew) {
+  for (const char* algorithm : {"direct", "ring"}) {
+    Options options = ThreadJob::options_for_tests();
+    options.algorithm = algorithm;
+    const auto paths = paths_of_late_devices(options, 40, always);
+    EXPECT_EQ(paths.at("staged").calls, 5u) << "of calls 11 to 15: the ranks ask each other before the 16th";
+    EXPECT_EQ(paths.at("peer").calls, 25u);
+  }
+}
+
+TEST(LateDevices, MayComeToOneRankAfterTheOther) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  const auto paths = paths_of_late_devices(options, 40, [](int rank, int call) { return call > 10 + 10 * rank; });
+  EXPECT_EQ(paths.at("peer").calls, 9u) << "nobody has a use for rank 0's slots before the others have some";
+}
+
+TEST(LateDevices, AreStagedWhereTheyShallNotReachEachOther) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  options.device_peer = DevicePeer::off;
+  EXPECT_EQ(paths_of_late_devices(options, 40, always).at("staged").calls, 30u);
+}
+
+TEST(LateDevices, AreTriedWhereOthersWereBefore) {
+  const Options options = ThreadJob::options_for_tests();
+  const auto paths = paths_of_late_devices(options, 70, always);
+  EXPECT_GE(paths.at("peer").calls, 1u) << "a schedule on the device is among what is tried";
+}
+
 TEST(DeviceLevelsOfAContext, AreFollowedWhenAllRanksWorkWithDevices) {
   const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", always);
   EXPECT_EQ(seen.faults, "");
