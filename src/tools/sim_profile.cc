@@ -68,6 +68,11 @@ sim::LineDefaults defaults_of(const tune::Profile& profile) {
   return defaults;
 }
 
+double latency_between_nodes(const tune::Profile& profile) {
+  const auto network = static_cast<std::size_t>(topo::LinkKind::network);
+  return tune::latency_beside(profile.latency, profile.messages[network].strata);
+}
+
 } // namespace
 
 Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const std::string& node) {
@@ -79,7 +84,8 @@ Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const s
                                       "socket, numa, cache, core)",
                                       inner->levels.front().name));
   std::string numbers;
-  if (profile.latency > 0) numbers += fmt::format("latency={:.9f}s", std::min(profile.latency, 10.0));
+  if (const double latency = latency_between_nodes(profile); latency > 0)
+    numbers += fmt::format("latency={:.9f}s", std::min(latency, 10.0));
   if (profile.bandwidth > 0)
     numbers += fmt::format("{}uplink={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth);
   return sim::machine_line_from(
@@ -93,7 +99,7 @@ sim::Machine machine_with_profile(const tune::Profile& profile, const sim::Machi
   std::vector<std::int64_t> hosts = sim::places_of(line, mapping);
   for (std::int64_t& place : hosts)
     place /= line.places_of_node();
-  double inside = profile.latency;
+  double inside = latency_between_nodes(profile);
   for (const tune::HostLevel& level : profile.levels) {
     sim::Tier tier = tier_of(level, profile, hosts, line.levels.front().link);
     // A profile has the latency of the whole way, a machine adds up those of the tiers on it.

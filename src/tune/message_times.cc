@@ -44,4 +44,8 @@ double seconds_per_byte(const SecondsBySize& measured) {
   return std::max(0.0, (second.seconds - first.seconds) / (second.bytes - first.bytes));
 }
 
+double latency_beside(double latency, const SecondsBySize& measured) {
+  return measured.front() > 0 && latency > 2 * measured.front() ? measured.front() : latency;
+}
+
 } // namespace strata::tune

@@ -40,4 +40,8 @@ double seconds_of(const SecondsBySize& measured, double bytes);
 /// did not take longer.
 double seconds_per_byte(const SecondsBySize& measured);
 
+/// The latency of a link on which messages were timed as well. What is more than twice what the smallest of these takes
+/// was measured while other messages were in the way: then that is it.
+double latency_beside(double latency, const SecondsBySize& measured);
+
 } // namespace strata::tune

@@ -123,6 +123,13 @@ void take_messages(Parameters& parameters, const MessageTimesByLink& messages) {
     if (const double each = seconds_per_byte(strata); each > numbers.per_byte)
       numbers.read_per_byte = each - numbers.per_byte;
   }
+  const auto network = static_cast<std::size_t>(topo::LinkKind::network);
+  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink}) {
+    const auto link = static_cast<std::size_t>(kind);
+    const bool was_timed = messages[link].strata.front() > 0;
+    double& latency = parameters.links[link].latency;
+    latency = latency_beside(latency, messages[was_timed ? link : network].strata);
+  }
 }
 
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,

@@ -67,6 +67,16 @@ TEST(MachineOfAProfile, HasItsNumbersAndTheSlowestOfALevel) {
   EXPECT_DOUBLE_EQ(machine.tiers[2].link.per_message, machine.tiers[1].link.per_message);
 }
 
+TEST(MachineOfAProfile, HasTheLatencyOfAMessageWhereTheOtherWasMeasuredBehindOthers) {
+  tune::Profile profile = three_hosts();
+  profile.messages[static_cast<std::size_t>(topo::LinkKind::network)].strata[0] = 8e-6;
+  const auto line = line_with_profile(profile, "core:2");
+  ASSERT_TRUE(line);
+  const sim::Machine machine = machine_with_profile(profile, *line, {});
+  EXPECT_DOUBLE_EQ(machine.tiers[1].link.latency, 8e-6);
+  EXPECT_NEAR(machine.tiers[2].link.latency, 62e-6, 1e-12) << "70 of the whole way";
+}
+
 TEST(MachineOfAProfile, RefusesLevelsOutsideOfANode) {
   const auto line = line_with_profile(three_hosts(), "rack:2 node:2 core:2");
   ASSERT_FALSE(line);

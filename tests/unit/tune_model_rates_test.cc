@@ -82,6 +82,25 @@ TEST(MeasuredMessages, TellLatencyAndWhatReadingTakesBeyondWriting) {
             of(default_parameters(), topo::LinkKind::shared_memory).latency);
 }
 
+TEST(MeasuredMessages, StandForALatencyThatWasMeasuredBehindOthers) {
+  const auto latency = [](topo::LinkKind kind, double measured, double of_network, double of_uplink) {
+    Parameters parameters = default_parameters();
+    for (const topo::LinkKind between : {topo::LinkKind::network, topo::LinkKind::uplink})
+      parameters.links[static_cast<std::size_t>(between)].latency = measured;
+    MessageTimesByLink messages{};
+    messages[static_cast<std::size_t>(topo::LinkKind::network)].strata[0] = of_network;
+    messages[static_cast<std::size_t>(topo::LinkKind::uplink)].strata[0] = of_uplink;
+    take_messages(parameters, messages);
+    return of(parameters, kind).latency;
+  };
+  using topo::LinkKind;
+  EXPECT_EQ(latency(LinkKind::network, 80e-6, 8e-6, 0), 8e-6);
+  EXPECT_EQ(latency(LinkKind::network, 11e-6, 8e-6, 0), 11e-6);
+  EXPECT_EQ(latency(LinkKind::network, 80e-6, 0, 0), 80e-6) << "no message was timed";
+  EXPECT_EQ(latency(LinkKind::uplink, 80e-6, 8e-6, 0), 8e-6);
+  EXPECT_EQ(latency(LinkKind::uplink, 80e-6, 8e-6, 60e-6), 80e-6);
+}
+
 TEST(MeasuredMessages, OfACrowdedNodeAreNotTaken) {
   const Parameters before = default_parameters();
   Parameters parameters = before;
