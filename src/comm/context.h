@@ -4,6 +4,7 @@
 #pragma once
 
 #include "comm/all_or_none.h"
+#include "comm/device_use.h"
 #include "comm/peer_slots.h"
 #include "comm/process.h"
 #include "comm/resident.h"
@@ -165,8 +166,9 @@ private:
     bool has_settled = false;   ///< a trial has ended
   };
   struct MadePlan {
-    std::string name;       ///< of the candidate; equal ones over the same levels share a plan
-    std::size_t levels = 0; ///< its place in planned_levels_
+    std::string name;              ///< of the candidate; equal ones over the same levels share a plan
+    std::size_t levels = 0;        ///< its place in planned_levels_
+    std::int32_t device_users = 0; ///< DeviceUsers::anywhere, when it was made
     std::unique_ptr<engine::Plan> plan;
     std::unique_ptr<PeerSlots> slots; ///< null: this rank's payloads are all in host memory
     bool left = false;                ///< its peers have heard that this rank is through with it
@@ -219,6 +221,7 @@ private:
   Status make_board();
   std::size_t number_of(const std::vector<topo::Level>& levels);
   Result<const MadePlan*> make_plan(const tune::Candidate& candidate);
+  Result<const MadePlan*> make_new_plan(const tune::Candidate& candidate, std::size_t levels);
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
   Status reach_peers(engine::Plan& plan, Status connected);
   Status hear_of_peers(engine::Plan& plan);
@@ -268,6 +271,9 @@ private:
   void keep_links();
   std::vector<std::string> switch_of_node() const;
   void adopt_profile(const KnownProfile& known);
+  const tune::JobShape& without_racks() const {
+    return situation_.plain && !plain_is_of_hosts_ ? *situation_.plain : situation_.job;
+  }
   void adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink);
   void decide_anew();
   static void retire(Decision& decision);
@@ -311,7 +317,7 @@ private:
   void expect_devices();
   void look_again(const Call& call, std::size_t bytes);
   void look_for_devices();
-  void note_users(std::vector<std::uint8_t> users);
+  void follow_users(const DeviceUsers& before);
   void follow_devices(const std::vector<topo::DevicePlace>& places);
 
   // context_peers.cc
@@ -359,6 +365,7 @@ private:
   std::vector<std::uint8_t> route_;
 
   tune::Situation situation_;
+  bool plain_is_of_hosts_ = false; ///< situation_.plain has the levels of the ranks' cores, its job those of devices
   KnownProfile links_known_;
   /// Rounds of trials in a row that contradict the profile that was adopted; empty: there is none to be judged.
   std::optional<std::uint32_t> profile_doubts_;
@@ -377,22 +384,17 @@ private:
   std::uint32_t next_plan_ = 0;
   std::vector<const void*> operands_;
   std::uint64_t calls_ = 0;
+  std::uint64_t next_look_ = UINT64_MAX; ///< the call before which ranks ask each other whether they use devices
   Watch watch_;
   const engine::Plan* waiting_plan_ = nullptr; ///< while a plan runs
   std::size_t waiting_bytes_ = 0;              ///< of the exchange or call that waits
   bool waits_for_rest_ = false;                ///< of the exchange: for second parts, all first ones have come
   std::map<std::string, Tally> failures_;
-  Device* device_ = nullptr;        ///< of the process; null: every buffer is in host memory
-  bool may_use_devices_ = false;    ///< some rank has a driver for them
-  bool some_use_devices_ = false;   ///< when it was last asked
-  std::vector<std::uint8_t> users_; ///< by rank, likewise: whether it had used a device; empty: never asked
-  std::uint32_t changes_of_users_ = 0;
-  std::size_t first_plan_ = 0;           ///< of plans_, made for these users
-  std::uint64_t next_look_ = UINT64_MAX; ///< the call before which it is asked again
-  bool follows_devices_ = false;         ///< their levels were asked for
-  CallBuffers buffers_;                  ///< of the last call that was looked at
-  std::unique_ptr<Staging> staging_;     ///< from the first call with a buffer in device memory that is staged
-  std::unique_ptr<Resident> resident_;   ///< from the first call that stays in device memory
+  Device* device_ = nullptr; ///< of the process; null: every buffer is in host memory
+  DeviceUse device_use_;
+  CallBuffers buffers_;                ///< of the last call that was looked at
+  std::unique_ptr<Staging> staging_;   ///< from the first call with a buffer in device memory that is staged
+  std::unique_ptr<Resident> resident_; ///< from the first call that stays in device memory
 };
 
 } // namespace strata::comm

@@ -42,7 +42,10 @@ bool Context::uses_device(const Call& call, std::size_t bytes) {
   } catch (const std::bad_alloc&) {
     on_device = out_of_memory();
   }
-  if (on_device) return *on_device;
+  if (on_device) {
+    device_use_.seen |= *on_device;
+    return *on_device;
+  }
   lose_device(on_device.error().message);
   return true;
 }

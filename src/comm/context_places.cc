@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::comm {
 namespace {
@@ -22,16 +23,15 @@ std::string names_of(const topo::Hierarchy& hierarchy) {
 
 } // namespace
 
-/// Which device this process works with shows in its buffers.
+/// Which device this process works with shows in its buffers, and whether calls on this communicator have some there.
 void Context::note_device(const Call& call, std::size_t bytes) {
-  if (options_.device_peer != DevicePeer::off && device_->in_use() && device_->used() < 0)
-    (void)uses_device(call, bytes);
+  if (options_.device_peer != DevicePeer::off && device_->in_use() && !device_use_.seen) (void)uses_device(call, bytes);
 }
 
 /// Buffers in device memory may come at any time: who had none when a size was decided is asked again, now and then.
 void Context::expect_devices() {
   constexpr std::uint64_t first = 16; // calls; each next look comes after twice as many
-  if (may_use_devices_ && options_.device_peer != DevicePeer::off && ranks_ > 1) next_look_ = first;
+  if (device_use_.possible && options_.device_peer != DevicePeer::off && ranks_ > 1) next_look_ = first;
 }
 
 /// Before a call whose number all ranks know. Collective.
@@ -45,18 +45,27 @@ void Context::look_again(const Call& call, std::size_t bytes) {
   if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
 }
 
-/// Whether buffers in device memory were seen on any rank, and its ranks may reach each other's; and when all ranks
-/// have some, where their devices lie. Collective.
+/// Which ranks pass buffers in device memory, if they may reach each other's; and when all do, where their devices lie.
+/// Collective.
 void Context::look_for_devices() {
-  if (!may_use_devices_ || options_.device_peer == DevicePeer::off) return;
-  auto all = gather(*bootstrap_, static_cast<std::uint8_t>(device_ != nullptr && device_->used() >= 0));
+  if (!device_use_.possible || options_.device_peer == DevicePeer::off) return;
+  enum Use : std::uint8_t { here = 1, anywhere = 2 };
+  std::uint8_t mine = device_use_.seen ? here : 0;
+  if (device_ != nullptr && device_->used() >= 0) mine |= anywhere;
+  const auto all = gather(*bootstrap_, mine);
   if (!all) return;
-  some_use_devices_ = std::find(all->begin(), all->end(), 1) != all->end();
-  const bool all_do = std::find(all->begin(), all->end(), 0) == all->end();
-  note_users(std::move(*all));
-  const bool levels_are_set = options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty();
-  if (!all_do || follows_devices_ || levels_are_set || ranks_ == 1) return;
-  follows_devices_ = true;
+  const auto count = [&](Use use) {
+    return static_cast<std::int32_t>(std::count_if(all->begin(), all->end(), [&](auto of) { return (of & use) != 0; }));
+  };
+  const DeviceUsers before = std::exchange(device_use_.users, DeviceUsers{count(here), count(anywhere)});
+  if (std::exchange(device_use_.was_asked, true)) follow_users(before);
+  if (device_use_.users.here != ranks_) return;
+  next_look_ = UINT64_MAX; // nothing new is to come
+  // A table's ways, and what was set by hand, are for the levels that they were made for.
+  if (device_use_.knows_places || ranks_ == 1 || follows_table() || options_.reproducible || !options_.levels.empty() ||
+      !options_.algorithm.empty())
+    return;
+  device_use_.knows_places = true;
   const auto texts = gather_text(*bootstrap_, to_text(device_->place(process_.options())));
   if (!texts) return;
   std::vector<topo::DevicePlace> places;
@@ -69,34 +78,36 @@ void Context::look_for_devices() {
 }
 
 /// Plans that were made before a rank passed its first buffer in device memory have no place for it there: every size
-/// is decided anew, and gets plans that have.
-void Context::note_users(std::vector<std::uint8_t> users) {
-  constexpr std::uint32_t most_changes = 4; // what is made stays, in case a peer still uses it
-  const bool is_first = users_.empty();
-  if (users == users_ || (!is_first && changes_of_users_ == most_changes)) return;
-  users_ = std::move(users);
-  if (is_first) return;
-  ++changes_of_users_;
-  first_plan_ = plans_.size();
+/// is decided anew, and gets plans that have. What was made stays, in case a peer still uses it.
+void Context::follow_users(const DeviceUsers& before) {
+  constexpr std::uint32_t most_changes = 4; // and the one after which there can be no other
+  const DeviceUsers& users = device_use_.users;
+  if (users == before || users.here == 0) return;
+  if (device_use_.changes >= most_changes && users.here < ranks_) return;
+  ++device_use_.changes;
   if (options_.log_choice && rank_ == 0)
     log_line(fmt::format("{} ranks on {} nodes: {} of them work with devices by now; every size is decided anew",
-                         ranks_, nodes(), std::count(users_.begin(), users_.end(), 1)));
+                         ranks_, nodes(), users.here));
   decide_anew();
 }
 
-/// Where that gives other levels inside nodes, every size is decided anew. `places` are by rank.
+/// Where that gives other levels inside nodes, every size is decided anew; those of the cores stay as another way, for
+/// calls in host memory too. `places` are by rank.
 void Context::follow_devices(const std::vector<topo::DevicePlace>& places) {
   const auto followed = [&](const tune::JobShape& job) {
     return tune::shape_of(topo::with_devices(job.hierarchy, facts_, places), facts_, usable_cores_);
   };
   tune::JobShape job = followed(situation_.job);
   if (topo::same_groups(job.hierarchy, situation_.job.hierarchy)) return;
-  situation_.job = std::move(job);
   if (situation_.plain) {
     tune::JobShape plain = followed(*situation_.plain);
-    tune::note_racks(plain, situation_.job);
+    tune::note_racks(plain, job);
     situation_.plain = std::move(plain);
+  } else {
+    situation_.plain = std::move(situation_.job);
+    plain_is_of_hosts_ = true;
   }
+  situation_.job = std::move(job);
   if (options_.log_choice && rank_ == 0)
     log_line(fmt::format("{} ranks on {} nodes: all work with devices, and the levels are those of the devices: {}",
                          ranks_, nodes(), names_of(situation_.job.hierarchy)));

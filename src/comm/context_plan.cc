@@ -183,15 +183,26 @@ std::size_t Context::number_of(const std::vector<topo::Level>& levels) {
   return number;
 }
 
+/// Where there is no room for a plan with slots in device memory, one that was made without, before devices came, still
+/// serves.
 Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candidate) {
   const std::string name = candidate.name();
   const std::size_t levels = number_of(situation_.job_of(candidate).hierarchy.levels);
-  const auto same = std::find_if(plans_.begin() + static_cast<std::ptrdiff_t>(first_plan_), plans_.end(),
-                                 [&](const MadePlan& made) { return made.name == name && made.levels == levels; });
-  if (same != plans_.end()) {
-    if (!same->plan) return Error{ErrorKind::resource, "the same plan could not be made before"};
-    return &*same;
-  }
+  const auto same = [&](const MadePlan& made) { return made.name == name && made.levels == levels; };
+  const auto newest = [&](const auto& fits) { return std::find_if(plans_.rbegin(), plans_.rend(), fits); };
+  const auto known =
+      newest([&](const MadePlan& made) { return same(made) && made.device_users == device_use_.users.anywhere; });
+  Result<const MadePlan*> made = Error{ErrorKind::resource, "the same plan could not be made before"};
+  if (known == plans_.rend())
+    made = make_new_plan(candidate, levels);
+  else if (known->plan)
+    return &*known;
+  if (made) return made;
+  const auto older = newest([&](const MadePlan& one) { return same(one) && one.plan; });
+  return older == plans_.rend() ? made : &*older;
+}
+
+Result<const Context::MadePlan*> Context::make_new_plan(const tune::Candidate& candidate, std::size_t levels) {
   auto plan = prepare_plan(candidate);
   ++next_plan_;
   auto slots = plan ? make_slots(**plan) : nullptr;
@@ -218,7 +229,8 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   on_devices &= prepared;
   if (on_devices)
     if (const Status shared = share_slots(**plan, slots); !shared) return shared.error();
-  plans_.push_back({name, levels, nullptr, nullptr, false}); // while a lack of memory is still one of all ranks
+  plans_.push_back({candidate.name(), levels, device_use_.users.anywhere, nullptr, nullptr,
+                    false}); // while a lack of memory is still one of all ranks
   const bool works = all_agree(prepared && connected);
   if (!works && on_devices) {
     // Nobody has it mapped when it is freed.

@@ -233,9 +233,9 @@ void Context::conclude_links() {
   if (cannot_probe_) return probe_.reset();
   profile_doubts_.reset();
   const topo::Racks& racks = probe_->racks();
-  const topo::Hierarchy& plain = situation_.plain ? situation_.plain->hierarchy : situation_.job.hierarchy;
   if (may_adopt_links())
-    adopt_links(topo::with_racks(plain, facts_, racks.rack_of), probe_->latency(), racks.node_rate, racks.uplink);
+    adopt_links(topo::with_racks(without_racks().hierarchy, facts_, racks.rack_of), probe_->latency(), racks.node_rate,
+                racks.uplink);
   keep_links();
 }
 
@@ -339,9 +339,14 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, doub
   shared = network;
   if (uplink > 0) shared.per_byte = 1 / uplink;
 
-  if (topo::same_groups(situation_.job.hierarchy, hierarchy)) return;
-  tune::JobShape plain = situation_.plain ? *situation_.plain : situation_.job;
+  const auto same_link = [](const topo::Level& one, const topo::Level& other) { return one.link == other.link; };
+  const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;
+  if (topo::same_groups(situation_.job.hierarchy, hierarchy) &&
+      std::equal(before.begin(), before.end(), hierarchy.levels.begin(), same_link))
+    return;
+  tune::JobShape plain = without_racks();
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
+  plain_is_of_hosts_ = false;
   if (hierarchy.levels.size() > plain.hierarchy.levels.size()) {
     tune::note_racks(plain, situation_.job);
     situation_.plain = std::move(plain);

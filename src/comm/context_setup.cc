@@ -134,7 +134,7 @@ Status Context::share_cards() {
     switches_.push_back(text_of(card.network_switch));
     core_shares_.push_back(card.cores);
     facts_.push_back(card.place);
-    may_use_devices_ |= card.has_device != 0;
+    device_use_.possible |= card.has_device != 0;
     addresses_.push_back(
         {card.key, std::string(card.segment_address,
                                std::min<std::size_t>(card.segment_address_bytes, sizeof card.segment_address))});

@@ -93,16 +93,20 @@ std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std
 
 /// A table's way first, then by prediction; but in a trial within a node the latency path before other predictions,
 /// which is always worth a try, and between nodes what is unlike the others. Where nothing is tried and devices are
-/// used, schedules before the latency path, which is in the host's memory: its price is without the copies to it.
+/// used, schedules over their levels before the latency path, which is in the host's memory: its price is without the
+/// copies to it.
 std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, bool trial) const {
   using Kind = tune::Candidate::Kind;
   std::vector<tune::Candidate> order{choice.chosen};
   order.insert(order.end(), choice.runners_up.begin(), choice.runners_up.end());
   if (situation_.job.nodes > 1) return trial ? unlike_first(order) : order;
-  const Kind first = trial ? Kind::board : Kind::schedule;
-  if (trial || (some_use_devices_ && options_.algorithm.empty()))
-    std::stable_partition(order.begin() + (choice.source.empty() ? 0 : 1), order.end(),
-                          [&](const tune::Candidate& candidate) { return candidate.kind == first; });
+  const auto first = order.begin() + (choice.source.empty() ? 0 : 1);
+  if (trial)
+    std::stable_partition(first, order.end(), [](const auto& candidate) { return candidate.kind == Kind::board; });
+  else if (device_use_.users.here > 0 && options_.algorithm.empty())
+    std::stable_partition(first,
+                          std::find_if(first, order.end(), [](const auto& one) { return one.kind == Kind::native; }),
+                          [](const auto& candidate) { return candidate.kind == Kind::schedule && !candidate.plain; });
   return order;
 }
 
@@ -122,13 +126,16 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   const bool trial = adapts && options_.algorithm.empty() && ranks_ > 1;
   const std::size_t most = trial ? most_ways(bytes) : 1;
   const std::vector<tune::Candidate> order = order_to_try(choice, trial);
+  if (!trial && order.front().name() != choice.chosen.name())
+    trouble += fmt::format("{}vectors are in device memory", trouble.empty() ? "" : "; ");
   double best = choice.chosen.seconds; // by prediction
   for (const tune::Candidate& candidate : order)
     best = std::min(best, candidate.seconds);
   // The latency path is in the host's memory, and its price by prediction is without the copies to it.
-  const bool on_devices = trial && one_node && some_use_devices_;
+  const bool on_devices = trial && one_node && device_use_.users.here > 0;
   std::vector<Way> ways;
-  bool has_board = false, has_schedule = false;
+  bool has_board = false;
+  std::array<bool, 2> has_schedule{}; // over the levels, and over the plain ones
   std::array<bool, kinds> has_kind{};
   std::size_t tries = 0;
   for (const tune::Candidate& candidate : order) {
@@ -138,16 +145,17 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       continue;
     }
     const bool of_new_kind = !one_node && !std::exchange(has_kind[kind_of(candidate)], true);
-    const bool is_for_devices = on_devices && candidate.kind == Kind::schedule && !has_schedule;
+    const bool is_for_devices = on_devices && candidate.kind == Kind::schedule && !has_schedule[candidate.plain];
     if (!ways.empty() && !is_for_devices && candidate.seconds > (of_new_kind ? hopeless_of_its_kind : hopeless) * best)
       continue;
     // In one node, schedules that differ by the slice only are too much alike to try them all.
     if (ways.size() == most || tries == most + 2) break;
-    if (one_node && trial && (candidate.kind == Kind::board ? has_board : has_schedule)) continue;
+    bool& is_known = candidate.kind == Kind::board ? has_board : has_schedule[candidate.plain];
+    if (one_node && trial && is_known) continue;
     if (has_board && bytes < schedules_in_memory_from && !is_for_devices) continue;
     ++tries;
     if (auto way = prepare_way(candidate)) {
-      (candidate.kind == Kind::board ? has_board : has_schedule) = true;
+      is_known = true;
       ways.push_back(std::move(*way));
     } else {
       trouble += (trouble.empty() ? "" : "; ") + way.error().message;
@@ -294,7 +302,8 @@ void Context::begin_trial(Decision& decision, std::vector<Way> ways, std::size_t
 
 /// Of strata's own in one trial.
 std::size_t Context::most_ways(std::size_t bytes) const {
-  return situation_.job.nodes == 1 ? 2 : bytes < few_ways_from ? 6 : 4;
+  if (situation_.job.nodes == 1) return situation_.plain ? 3 : 2;
+  return bytes < few_ways_from ? 6 : 4;
 }
 
 namespace {

@@ -40,16 +40,15 @@ void Device::see(const void* buffer) noexcept {
 const topo::DevicePlace& Device::place(const Options& options) {
   const std::lock_guard lock(place_mutex_);
   const std::int32_t device = used();
-  const auto [known, is_new] = places_.try_emplace(device);
-  if (!is_new || device < 0) return known->second;
-  const auto facts = driver_->facts(device);
-  if (!facts || facts->pci_address.empty()) return known->second;
-  const std::string address = lower_case(facts->pci_address);
-  auto found = topo::place_of_device(options, address);
-  if (found) known->second = std::move(*found);
-  known->second.address = address;
-  known->second.linked = driver_->linked_to(device);
-  return known->second;
+  if (const auto known = places_.find(device); known != places_.end()) return known->second;
+  topo::DevicePlace place;
+  if (const auto facts = device >= 0 ? driver_->facts(device) : device::Facts{}; facts && !facts->pci_address.empty()) {
+    const std::string address = lower_case(facts->pci_address);
+    if (auto found = topo::place_of_device(options, address)) place = std::move(*found);
+    place.address = address;
+    place.linked = driver_->linked_to(device);
+  }
+  return places_.emplace(device, std::move(place)).first->second;
 }
 
 std::string Device::new_trouble() {

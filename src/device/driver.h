@@ -124,8 +124,8 @@ public:
   virtual Result<Facts> facts(std::int32_t device) = 0;
   /// How many direct links (NVLinks) of the device are up; -1: not known. Takes milliseconds: for tools.
   virtual std::int32_t links(std::int32_t device) = 0;
-  /// PCI addresses at the far ends of its direct links that are up, each once, sorted: of devices, or of switches that
-  /// join several. Empty where nothing is known of them. Takes milliseconds: once in a process.
+  /// What is at the far ends of its direct links that are up, each once, sorted: PCI addresses of devices, or "switch"
+  /// for whatever joins more than two. Empty where nothing is known of them. Takes milliseconds: once in a process.
   virtual std::vector<std::string> linked_to(std::int32_t device) = 0;
 
   /// Device memory of strata's own, aligned to 256 bytes at least, exportable.

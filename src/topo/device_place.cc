@@ -10,7 +10,7 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <numeric>
+#include <set>
 
 namespace strata::topo {
 namespace {
@@ -35,22 +35,30 @@ private:
   std::vector<std::size_t> parent_;
 };
 
-/// By rank, the lowest rank whose device direct links join to its own; -1 in machines where there is no such link.
+/// By rank, the lowest rank whose device direct links join to its own; -1 in machines where there is no such link. A
+/// device that no rank works with passes nothing on.
 std::vector<std::int32_t> islands_of(std::span<const RankFacts> facts, std::span<const DevicePlace> places) {
   Islands islands;
-  std::map<std::int32_t, bool> has_links; // by machine
+  std::set<std::pair<std::int32_t, std::string>> known; // what passes vectors on, by machine
+  std::set<std::int32_t> machines;                      // that have links
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    known.emplace(facts[rank].memory_group, places[rank].address);
+    known.emplace(facts[rank].memory_group, switch_of_links);
+  }
   const auto device_of = [&](std::size_t rank) {
     return islands.number_of(facts[rank].memory_group, places[rank].address);
   };
   for (std::size_t rank = 0; rank < places.size(); ++rank)
     for (const std::string& end : places[rank].linked) {
-      islands.join(device_of(rank), islands.number_of(facts[rank].memory_group, end));
-      has_links[facts[rank].memory_group] = true;
+      const std::int32_t machine = facts[rank].memory_group;
+      if (known.count({machine, end}) == 0) continue;
+      islands.join(device_of(rank), islands.number_of(machine, end));
+      machines.insert(machine);
     }
   std::map<std::size_t, std::int32_t> lowest; // by root
   std::vector<std::int32_t> island(places.size(), -1);
   for (std::size_t rank = 0; rank < places.size(); ++rank)
-    if (has_links[facts[rank].memory_group] && !places[rank].address.empty())
+    if (machines.count(facts[rank].memory_group) != 0 && !places[rank].address.empty())
       island[rank] =
           lowest.try_emplace(islands.root_of(device_of(rank)), static_cast<std::int32_t>(rank)).first->second;
   return island;

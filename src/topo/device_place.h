@@ -16,16 +16,20 @@
 
 namespace strata::topo {
 
+/// Far end of a direct link that is a switch of such links: all of a machine count as one, for those of one board lead
+/// to those of another by ways that no device sees.
+inline constexpr const char* switch_of_links = "switch";
+
 /// Of the device that a rank works with. Equal numbers mean the same object, and are compared only within one machine;
 /// -1: not known.
 struct DevicePlace {
   std::string address;      ///< on PCI, "0000:3b:00.0"
   std::int32_t bridge = -1; ///< the first between the processor and it: what is behind one shares its way there
-  std::int32_t card =
-      -1; ///< the network card nearest to it, and not to all of the machine; of several, the first on PCI
+  /// The network card that is nearest to it, if it is not as near to all of the machine; of several, the first on PCI.
+  std::int32_t card = -1;
   std::int32_t numa = -1;
   std::int32_t package = -1;
-  std::vector<std::string> linked; ///< PCI addresses at the far ends of its direct links: devices, or switches of links
+  std::vector<std::string> linked; ///< the far ends of its direct links: PCI addresses of devices, or switch_of_links
   bool operator==(const DevicePlace&) const = default;
 };
 
@@ -35,9 +39,9 @@ std::string to_text(const DevicePlace& place);
 std::optional<DevicePlace> device_place_from(const std::string& text);
 
 /// The hierarchy with other levels inside the nodes: those of the devices, by rank in `places`. Levels between nodes
-/// stay. Devices that direct links join, through switches of links or through each other, are one group, which no
-/// bridge, card, NUMA node or package divides: their ways do not lead through these. A level that some rank of a node
-/// does not know has the groups of the next one outwards there, as in hierarchy_from().
+/// stay. Devices of these ranks that direct links join, through switches of links or through each other, are one group,
+/// which no bridge, card, NUMA node or package divides: their ways do not lead through these. A level that some rank of
+/// a node does not know has the groups of the next one outwards there, as in hierarchy_from().
 Hierarchy with_devices(const Hierarchy& hierarchy, std::span<const RankFacts> facts,
                        std::span<const DevicePlace> places);
 

@@ -91,7 +91,7 @@ Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> fact
 
 bool same_groups(const Hierarchy& one, const Hierarchy& other) {
   return std::equal(one.levels.begin(), one.levels.end(), other.levels.begin(), other.levels.end(),
-                    [](const Level& a, const Level& b) { return a.group_of == b.group_of && a.link == b.link; });
+                    [](const Level& a, const Level& b) { return a.group_of == b.group_of; });
 }
 
 namespace {

@@ -84,7 +84,7 @@ bool insert_level(Hierarchy& hierarchy, Level level, LinkKind beyond);
 Hierarchy with_racks(const Hierarchy& hierarchy, std::span<const RankFacts> facts,
                      std::span<const std::int32_t> rack_of);
 
-/// Whether both have the same levels, whatever these are called.
+/// Whether both have the same groups, whatever their levels are called and joined by.
 bool same_groups(const Hierarchy& one, const Hierarchy& other);
 
 /// Checks the invariants above; the error says which is broken.

@@ -125,11 +125,11 @@ TEST(DeviceCalls, AskOncePerBuffer) {
   const DeviceCall same{{100000, Element::int32, Operation::sum, Place::same}, 1, 0, 0};
   const DeviceCall apart{{100000, Element::int32, Operation::sum, Place::apart}, 1, 0, 0};
   EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 2) << "once more before the first plan is made: where the program's device is";
-  EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 1);
-  EXPECT_EQ(device.run(job, {apart}), "");
-  EXPECT_EQ(Asked::of(job, 0), 2);
+  EXPECT_EQ(Asked::of(job, 0), 1 + 1) << "once more before a size is decided, while no device was seen";
+  EXPECT_EQ(device.run(job, {same, same, same}), "");
+  EXPECT_EQ(Asked::of(job, 0), 1 + 3);
+  EXPECT_EQ(device.run(job, {apart, apart, apart}), "");
+  EXPECT_EQ(Asked::of(job, 0), 2 + 3 * 2);
 }
 
 // ---- memory at an address that was other memory's before --------------------------------------------------------

@@ -250,12 +250,12 @@ TEST(PeerCalls, AskOncePerBuffer) {
   device.give_devices<Asked>(job);
   const DeviceCall same = on_device(50000, Place::same), apart = on_device(50000, Place::apart);
   EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 2) << "once more before the first plan is made: where the program's device is";
-  EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 1);
-  EXPECT_EQ(device.run(job, {apart}), "");
-  EXPECT_EQ(Asked::of(job, 0), 2);
-  EXPECT_EQ(job.process(0).device()->tallies().at("peer").calls, 3u);
+  EXPECT_EQ(Asked::of(job, 0), 1 + 1) << "once more before a size is decided, while no device was seen";
+  EXPECT_EQ(device.run(job, {same, same, same}), "");
+  EXPECT_EQ(Asked::of(job, 0), 1 + 3);
+  EXPECT_EQ(device.run(job, {apart, apart, apart}), "");
+  EXPECT_EQ(Asked::of(job, 0), 2 + 3 * 2);
+  EXPECT_EQ(job.process(0).device()->tallies().at("peer").calls, 7u);
 }
 
 // ---- flags --------------------------------------------------------------------------------------------------------

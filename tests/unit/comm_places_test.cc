@@ -20,7 +20,8 @@ struct PlacesSeen {
 };
 
 /// Calls of a few sizes in a context of four ranks, who take the devices in turn.
-PlacesSeen seen_in_calls(const Options& options, const char* accelerator, OnDevice on_device, int calls = 4) {
+PlacesSeen seen_in_calls(const Options& options, const char* accelerator, OnDevice on_device, int sizes = 4,
+                         int calls_of_a_size = 1) {
   constexpr int ranks = 4;
   ThreadJob job(ranks, options);
   DeviceJob device;
@@ -29,8 +30,8 @@ PlacesSeen seen_in_calls(const Options& options, const char* accelerator, OnDevi
   Faults faults(ranks);
   PlacesSeen seen;
   job.run_in_context([&](Context& context) {
-    for (int number = 0; number < calls; ++number) {
-      const DeviceCall call{{20000 + 10000 * number, Element::float32, Operation::sum, Place::apart}};
+    for (int number = 0; number < sizes * calls_of_a_size; ++number) {
+      const DeviceCall call{{20000 + 10000 * (number % sizes), Element::float32, Operation::sum, Place::apart}};
       const auto bytes = static_cast<std::size_t>(call.count) * sizeof(float);
       const Kind kind = on_device(context.rank(), number) ? Kind::device : Kind::host;
       const std::int32_t own = context.rank() % device.accelerator->faults.devices;
@@ -97,6 +98,76 @@ TEST(LateDevices, AreStagedWhereTheyShallNotReachEachOther) {
   EXPECT_EQ(paths_of_late_devices(options, 40, always).at("staged").calls, 30u);
 }
 
+// Ranks of machines without a driver, say.
+TEST(LateDevices, ArePossibleOnSomeRanksOnly) {
+  constexpr int ranks = 3;
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  ThreadJob job(ranks, options);
+  const auto accelerator = std::make_shared<Accelerator>();
+  accelerator->initialised = true;
+  for (int rank = 1; rank < ranks; ++rank)
+    job.process(rank).use_device(std::make_unique<device::SharingDriver>(accelerator));
+  Faults faults(ranks);
+  job.run_in_context([&](Context& context) {
+    const DeviceCall call{{20000, Element::float32, Operation::sum, Place::apart}};
+    for (int number = 1; number <= 40; ++number) {
+      const Kind kind = number > 10 && context.rank() > 0 ? Kind::device : Kind::host;
+      KindOfMemory send(*accelerator, kind, 0, 80000, 0), receive(*accelerator, kind, 0, 80000, 0);
+      faults.add(context, fault_with(context, send, receive, call));
+    }
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_EQ(job.process(1).device()->tallies().at("peer").calls, 25u) << "two ranks have slots for each other";
+}
+
+// Each rank's first buffer there comes in another stretch between two looks, more often than all may be decided anew.
+TEST(LateDevices, AreFollowedInTheEndHoweverTheyCome) {
+  constexpr int ranks = 7;
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  options.segment = std::uint64_t{64} << 20;
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(ranks);
+  job.run_in_context([&](Context& context) {
+    const DeviceCall call{{500, Element::float32, Operation::sum, Place::apart}};
+    for (int number = 1; number <= 1040; ++number) {
+      const Kind kind = number > 12 << context.rank() ? Kind::device : Kind::host;
+      KindOfMemory send(*device.accelerator, kind, 0, 2000, 0), receive(*device.accelerator, kind, 0, 2000, 0);
+      faults.add(context, fault_with(context, send, receive, call));
+    }
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_EQ(job.process(6).device()->tallies().at("peer").calls, 1040u - 1024u + 1)
+      << "with the last look, before call 1024";
+}
+
+TEST(LateDevices, OfAnotherCommunicatorChangeNothing) {
+  constexpr int ranks = 2;
+  ThreadJob job(ranks, ThreadJob::options_for_tests());
+  DeviceJob device;
+  device.accelerator->faults = *device::parse_faults("devices=2");
+  device.give_devices<device::SharingDriver>(job);
+  DeviceCall there{{20000, Element::float32, Operation::sum, Place::apart}};
+  there.all_on_device = true;
+  EXPECT_EQ(device.run(job, {there}), "");
+  Faults faults(ranks);
+  std::string way;
+  job.run_in_context([&](Context& context) {
+    for (int number = 1; number <= 200; ++number) {
+      faults.add(context, fault_of(context, {2, Element::float32, Operation::sum, Place::apart}));
+      if (number == 15 && context.rank() == 0) way = context.way_text(8);
+    }
+    if (context.rank() == 0) {
+      EXPECT_EQ(context.way_text(8), way);
+    }
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_NE(way, "") << "it was decided";
+}
+
 TEST(LateDevices, AreTriedWhereOthersWereBefore) {
   const Options options = ThreadJob::options_for_tests();
   const auto paths = paths_of_late_devices(options, 70, always);
@@ -114,6 +185,18 @@ TEST(DeviceLevelsOfAContext, AreThoseOfDirectLinks) {
   EXPECT_EQ(seen.faults, "");
   EXPECT_EQ(seen.levels, (Levels{"nvlink", "node"}));
   EXPECT_EQ(seen_in_calls(ThreadJob::options_for_tests(), "devices=4", always).levels, Levels{"node"});
+}
+
+TEST(DeviceLevelsOfAContext, LeaveThoseOfTheCoresToBeTriedAsWell) {
+  const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", always, 1, 60);
+  EXPECT_EQ(seen.faults, "");
+  bool over_devices = false, over_cores = false;
+  for (const auto& [name, tally] : seen.calls) {
+    over_devices |= name.find('+') != std::string::npos;
+    over_cores |= name.find('+') == std::string::npos && name.find("slice") != std::string::npos;
+  }
+  EXPECT_TRUE(over_devices);
+  EXPECT_TRUE(over_cores);
 }
 
 TEST(DeviceLevelsOfAContext, AreNotFollowedWhereARankHasNone) {

@@ -238,10 +238,10 @@ TEST_F(CudaDriverTest, CountsTheNvlinksWhereThereIsNvml) {
   EXPECT_TRUE(driver_->linked_to(0).empty());
   void* const nvml = dlopen((folder_of_build() + "/tests/unit/libnvidia-ml.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(nvml, nullptr) << dlerror();
-  EXPECT_EQ(driver_->links(0), 4);
+  EXPECT_EQ(driver_->links(0), 7);
   EXPECT_EQ(driver_->links(1), 0) << "it has none";
   EXPECT_EQ(driver_->links(2), -1) << "NVML does not know it";
-  EXPECT_EQ(driver_->linked_to(0), (std::vector<std::string>{"0000:5e:00.0", "0001:c4:00.0"}));
+  EXPECT_EQ(driver_->linked_to(0), (std::vector<std::string>{"0000:5e:00.0", "0000:86:00.0", "switch"}));
   EXPECT_TRUE(driver_->linked_to(1).empty());
   dlclose(nvml);
 }

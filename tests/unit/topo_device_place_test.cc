@@ -48,6 +48,8 @@ DevicePlace in_package(std::int32_t package, const char* address, std::vector<st
   return place;
 }
 
+DevicePlace at_switch(const char* address) { return device_at(address, {"switch"}); }
+
 TEST(DeviceLevels, AreNoneWhereNothingIsKnown) {
   EXPECT_EQ(levels_of({0, 0, 0}, Places(3)), "node:000");
   EXPECT_EQ(levels_of({0, 0, 1, 1}, Places(4)), "node:0011 cluster:0000");
@@ -92,8 +94,8 @@ TEST(DeviceLevels, AreNotThoseOfTheCores) {
 }
 
 TEST(DeviceLevels, AreNotDividedWhereDirectLinksLeadAcross) {
-  const Places by_a_switch{in_package(0, "a", {"s1", "s2"}), in_package(0, "b", {"s2"}),
-                           in_package(1, "c", {"s2", "s3"}), in_package(1, "d", {"s3"})};
+  const Places by_a_switch{in_package(0, "a", {"switch"}), in_package(0, "b", {"switch"}),
+                           in_package(1, "c", {"switch"}), in_package(1, "d", {"switch"})};
   EXPECT_EQ(levels_of({0, 0, 0, 0}, by_a_switch), "node:0000");
   const Places in_a_row{in_package(0, "a", {"b"}), in_package(0, "b", {"a", "c"}), in_package(1, "c", {"b", "d"}),
                         in_package(1, "d", {"c"})};
@@ -111,9 +113,17 @@ TEST(DeviceLevels, AreThoseOfDirectLinks) {
   EXPECT_EQ(levels_of({0, 0, 0, 0}, some), "nvlink:0012 package:0011 node:0000");
 }
 
+TEST(DeviceLevels, AreNotThoseOfLinksToWhatNobodyWorksWith) {
+  const Places beside_one{in_package(0, "a", {"x"}), in_package(0, "b", {"x"}), in_package(1, "c", {"x"}),
+                          in_package(1, "d", {"x"})};
+  EXPECT_EQ(levels_of({0, 0, 0, 0}, beside_one), "package:0011 node:0000") << "x passes nothing on";
+}
+
 TEST(DeviceLevels, KeepLinksOfAnotherNodeApart) {
   const Places same_addresses{device_at("a", {"b"}), device_at("b", {"a"}), device_at("a"), device_at("b")};
   EXPECT_EQ(levels_of({0, 0, 1, 1}, same_addresses), "node:0011 cluster:0000");
+  const Places switches{at_switch("a"), at_switch("b"), at_switch("a"), at_switch("b")};
+  EXPECT_EQ(levels_of({0, 0, 1, 1}, switches), "node:0011 cluster:0000");
 }
 
 TEST(DeviceLevels, JoinSharedDevicesBeforeTheirLinks) {
@@ -137,7 +147,7 @@ TEST(DeviceLevels, LeaveThoseBetweenNodes) {
     places.push_back(device_at("a"));
   const Hierarchy changed = with_devices(racks, facts, places);
   EXPECT_EQ(drawn(changed), "node:00112233 rack:00001111 cluster:00000000");
-  EXPECT_TRUE(same_groups(changed, racks)) << "links and all";
+  EXPECT_TRUE(same_groups(changed, racks));
   EXPECT_EQ(changed.levels.back().link, LinkKind::uplink);
   EXPECT_EQ(changed.levels.front().link, LinkKind::shared_memory);
 }

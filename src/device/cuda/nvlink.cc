@@ -13,9 +13,10 @@ namespace strata::device {
 namespace {
 
 using Handle = void*;
-constexpr int success = 0;            // NVML_SUCCESS
-constexpr int enabled = 1;            // NVML_FEATURE_ENABLED
-constexpr unsigned most_nvlinks = 64; // NVML_NVLINK_MAX_LINKS was 18 in 2024
+constexpr int success = 0;                             // NVML_SUCCESS
+constexpr int enabled = 1;                             // NVML_FEATURE_ENABLED
+constexpr unsigned most_nvlinks = 64;                  // NVML_NVLINK_MAX_LINKS was 18 in 2024
+enum FarKind { gpu = 0, nvswitch = 2, unknown = 255 }; // nvmlIntNvLinkDeviceType_t; 1 is a processor of IBM's
 
 /// nvmlPciInfo_t
 struct PciInfo {
@@ -30,6 +31,7 @@ struct Calls {
   int (*find)(const char* pci_address, Handle* device) = nullptr;
   int (*link_state)(Handle device, unsigned link, int* state) = nullptr;
   int (*far_end)(Handle device, unsigned link, PciInfo* end) = nullptr;
+  int (*far_kind)(Handle device, unsigned link, int* kind) = nullptr; // since CUDA 11.1 or so
 };
 
 template <typename Call>
@@ -50,16 +52,30 @@ bool for_each_link(const std::string& pci_address, const Use& use) {
       !find_call(library.get(), "nvmlDeviceGetNvLinkState", calls.link_state) || calls.start() != success)
     return false;
   static_cast<void>(find_call(library.get(), "nvmlDeviceGetNvLinkRemotePciInfo_v2", calls.far_end));
+  static_cast<void>(find_call(library.get(), "nvmlDeviceGetNvLinkRemoteDeviceType", calls.far_kind));
   Handle device = nullptr;
   const bool found = calls.find(pci_address.c_str(), &device) == success;
   for (unsigned link = 0; found && link < most_nvlinks; ++link) {
-    int state = 0;
-    // The first that there is not ends it: an argument that is not allowed, or a device without any.
-    if (calls.link_state(device, link, &state) != success) break;
-    if (state == enabled) use(calls, device, link);
+    int state = 0; // an error: there is no such link
+    if (calls.link_state(device, link, &state) == success && state == enabled) use(calls, device, link);
   }
   static_cast<void>(calls.stop());
   return found;
+}
+
+/// Empty: it is neither a GPU nor an NVSwitch, or NVML does not say. In a virtual machine NVSwitches are not seen, and
+/// the address is of all ones.
+std::string far_end_of(const Calls& calls, Handle device, unsigned link) {
+  int kind = unknown;
+  if (calls.far_kind != nullptr && calls.far_kind(device, link, &kind) != success) kind = unknown;
+  if (kind == nvswitch) return "switch";
+  PciInfo end{};
+  if (kind != gpu && kind != unknown) return "";
+  if (calls.far_end == nullptr || calls.far_end(device, link, &end) != success) return "";
+  constexpr unsigned ones = 0xff;
+  if ((end.bus & ones) == ones && (end.domain & ones) == ones) return "switch";
+  if (end.domain == 0 && end.bus == 0 && end.device == 0) return "";
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", end.domain, end.bus, end.device);
 }
 
 } // namespace
@@ -73,9 +89,7 @@ std::optional<std::int32_t> active_nvlinks(const std::string& pci_address) {
 std::vector<std::string> nvlinked_to(const std::string& pci_address) {
   std::vector<std::string> ends;
   const auto note_end = [&](const Calls& calls, Handle device, unsigned link) {
-    PciInfo end{};
-    if (calls.far_end != nullptr && calls.far_end(device, link, &end) == success)
-      ends.push_back(fmt::format("{:04x}:{:02x}:{:02x}.0", end.domain, end.bus, end.device));
+    if (std::string end = far_end_of(calls, device, link); !end.empty()) ends.push_back(std::move(end));
   };
   static_cast<void>(for_each_link(pci_address, note_end));
   std::sort(ends.begin(), ends.end());

@@ -44,8 +44,10 @@ Result<Topology> load(const MachineWords& words, bool devices = false) {
 #endif
   hwloc_topology_set_flags(loaded, flags);
 #if HWLOC_API_VERSION >= 0x00020100
-  // The x86 backend binds the calling thread to each core in turn; Linux' /sys tells the same without.
-  hwloc_topology_set_components(loaded, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  // The x86 backend binds the calling thread to each core in turn; Linux' /sys tells the same without. The others start
+  // the libraries of accelerators.
+  for (const char* const name : {"x86", "cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"})
+    hwloc_topology_set_components(loaded, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, name);
 #endif
   if (!words.synthetic.empty() && hwloc_topology_set_synthetic(loaded, words.synthetic.c_str()) != 0)
     return argument_error(fmt::format("hwloc does not take the machine \"{}\"", printable(words.synthetic)));
