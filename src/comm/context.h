@@ -133,6 +133,7 @@ private:
     engine::Plan* plan = nullptr;
     PeerSlots* slots = nullptr; ///< the plan's, where it has some
     kernel::Stores stores;
+    bool long_slices = false; ///< as devices like them
     std::string name;
     tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;

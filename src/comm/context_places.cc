@@ -58,6 +58,7 @@ void Context::look_for_devices() {
     return static_cast<std::int32_t>(std::count_if(all->begin(), all->end(), [&](auto of) { return (of & use) != 0; }));
   };
   const DeviceUsers before = std::exchange(device_use_.users, DeviceUsers{count(here), count(anywhere)});
+  situation_.on_devices = device_use_.users.here > 0;
   if (std::exchange(device_use_.was_asked, true)) follow_users(before);
   if (device_use_.users.here != ranks_) return;
   next_look_ = UINT64_MAX; // nothing new is to come

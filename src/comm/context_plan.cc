@@ -254,6 +254,7 @@ Status Context::prepare_board() {
 Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   Way way;
   way.name = candidate.name();
+  way.long_slices = candidate.long_slices;
   way.in_table = tune::way_of(candidate);
   way.in_table.around.reset();
   way.seconds = way.predicted = candidate.seconds;

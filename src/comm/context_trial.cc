@@ -12,6 +12,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace strata::comm {
@@ -27,13 +28,14 @@ constexpr std::size_t few_ways_from = std::size_t{1} << 20;
 /// predicted worse, and in a second trial that of another algorithm.
 constexpr double hopeless = 2, hopeless_of_its_kind = 4, hopeless_at_all = 8;
 
-/// What a prediction may be wrong about for many ways alike: what a message costs beside a byte, and what racks do. So
-/// whether inner levels reduce to a leader or each rank has its part, and whether racks count, are kinds of ways.
-constexpr std::size_t kinds = 4;
+/// What a prediction may be wrong about for many ways alike: what a message costs beside a byte, what racks do, and
+/// what devices take, of which it knows nothing. So whether inner levels reduce to a leader or each rank has its part,
+/// whether racks count, and whether slices are such as devices like, are kinds of ways.
+constexpr std::size_t kinds = 8;
 std::size_t kind_of(const tune::Candidate& candidate) {
   const auto& levels = candidate.composition.levels;
   const bool leader = levels.size() > 1 && levels.front().shape == hier::Shape::leader;
-  return (candidate.plain ? 2 : 0) + (leader ? 1 : 0);
+  return (candidate.long_slices ? 4 : 0) + (candidate.plain ? 2 : 0) + (leader ? 1 : 0);
 }
 
 /// The first schedule of each kind, then the first of each other composition, and the same in other slices last.
@@ -52,6 +54,28 @@ std::vector<tune::Candidate> unlike_first(const std::vector<tune::Candidate>& ca
   first.insert(first.end(), others.begin(), others.end());
   return first;
 }
+
+/// Of ways for vectors in device memory, if nothing is tried: long slices over the devices' levels first, the latency
+/// path last.
+int liked(const tune::Candidate& candidate) {
+  if (candidate.kind != tune::Candidate::Kind::schedule) return 3;
+  return (candidate.plain ? 2 : 0) + (candidate.long_slices ? 0 : 1);
+}
+
+/// What is tried in one node. Schedules that differ by the slice only are too much alike to try them all, but for those
+/// that devices like.
+class Tried {
+public:
+  bool has_like(const tune::Candidate& candidate) const { return keys_.count(key_of(candidate)) != 0; }
+  void add(const tune::Candidate& candidate) { keys_.insert(key_of(candidate)); }
+
+private:
+  using Key = std::tuple<tune::Candidate::Kind, bool, std::size_t>;
+  static Key key_of(const tune::Candidate& candidate) {
+    return {candidate.kind, candidate.plain, candidate.long_slices && !candidate.plain ? candidate.slice_bytes : 0};
+  }
+  std::set<Key> keys_;
+};
 
 /// Where calls take this many times what was predicted for the best way, the model lacks what makes them long.
 constexpr double far_from_predicted = 2;
@@ -80,14 +104,19 @@ const char* text_of(kernel::Stores stores) {
 
 } // namespace
 
-/// The ways of one node, each with the stores that may be best for this size.
+/// The ways of one node, each with the stores that may be best for this size; those of devices store nothing there.
 std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std::size_t bytes) {
   std::vector<Way> all;
-  for (const Way& way : ways)
+  for (const Way& way : ways) {
+    if (way.long_slices) {
+      all.push_back(way);
+      continue;
+    }
     for (const tune::Around around : tune::stores_to_try(bytes)) {
       all.push_back(way);
       all.back().stores = stores_of(around);
     }
+  }
   return all;
 }
 
@@ -103,10 +132,9 @@ std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, b
   const auto first = order.begin() + (choice.source.empty() ? 0 : 1);
   if (trial)
     std::stable_partition(first, order.end(), [](const auto& candidate) { return candidate.kind == Kind::board; });
-  else if (device_use_.users.here > 0 && options_.algorithm.empty())
-    std::stable_partition(first,
-                          std::find_if(first, order.end(), [](const auto& one) { return one.kind == Kind::native; }),
-                          [](const auto& candidate) { return candidate.kind == Kind::schedule && !candidate.plain; });
+  else if (situation_.on_devices && options_.algorithm.empty())
+    std::stable_sort(first, std::find_if(first, order.end(), [](const auto& one) { return one.kind == Kind::native; }),
+                     [](const auto& one, const auto& other) { return liked(one) < liked(other); });
   return order;
 }
 
@@ -132,10 +160,10 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   for (const tune::Candidate& candidate : order)
     best = std::min(best, candidate.seconds);
   // The latency path is in the host's memory, and its price by prediction is without the copies to it.
-  const bool on_devices = trial && one_node && device_use_.users.here > 0;
+  const bool on_devices = trial && one_node && situation_.on_devices;
   std::vector<Way> ways;
+  Tried tried;
   bool has_board = false;
-  std::array<bool, 2> has_schedule{}; // over the levels, and over the plain ones
   std::array<bool, kinds> has_kind{};
   std::size_t tries = 0;
   for (const tune::Candidate& candidate : order) {
@@ -145,17 +173,16 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       continue;
     }
     const bool of_new_kind = !one_node && !std::exchange(has_kind[kind_of(candidate)], true);
-    const bool is_for_devices = on_devices && candidate.kind == Kind::schedule && !has_schedule[candidate.plain];
+    const bool is_for_devices = on_devices && candidate.kind == Kind::schedule && !tried.has_like(candidate);
     if (!ways.empty() && !is_for_devices && candidate.seconds > (of_new_kind ? hopeless_of_its_kind : hopeless) * best)
       continue;
-    // In one node, schedules that differ by the slice only are too much alike to try them all.
     if (ways.size() == most || tries == most + 2) break;
-    bool& is_known = candidate.kind == Kind::board ? has_board : has_schedule[candidate.plain];
-    if (one_node && trial && is_known) continue;
+    if (one_node && trial && tried.has_like(candidate)) continue;
     if (has_board && bytes < schedules_in_memory_from && !is_for_devices) continue;
     ++tries;
     if (auto way = prepare_way(candidate)) {
-      is_known = true;
+      tried.add(candidate);
+      has_board |= candidate.kind == Kind::board;
       ways.push_back(std::move(*way));
     } else {
       trouble += (trouble.empty() ? "" : "; ") + way.error().message;
@@ -166,7 +193,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
   if (ways.empty() || (trial && native_possible))
-    ways.push_back({Path::native, nullptr, nullptr, {}, "native", {}, {}, 0, 0});
+    ways.push_back({Path::native, nullptr, nullptr, {}, false, "native", {}, {}, 0, 0});
   return ways;
 }
 
@@ -302,7 +329,7 @@ void Context::begin_trial(Decision& decision, std::vector<Way> ways, std::size_t
 
 /// Of strata's own in one trial.
 std::size_t Context::most_ways(std::size_t bytes) const {
-  if (situation_.job.nodes == 1) return situation_.plain ? 3 : 2;
+  if (situation_.job.nodes == 1) return 2U + (situation_.plain ? 1 : 0) + (situation_.on_devices ? 2 : 0);
   return bytes < few_ways_from ? 6 : 4;
 }
 

@@ -50,6 +50,17 @@ std::vector<std::size_t> slice_sizes(const Situation& situation, const JobShape&
   return sizes;
 }
 
+/// The same, beside those, for vectors in device memory: a step of a slice is a piece of work in a queue there, which
+/// takes some microseconds however short it is, and no cache is to be kept. Few slices, or some more to overlap them.
+std::vector<std::size_t> long_slice_sizes(const Situation& situation, std::size_t bytes, std::uint64_t forced) {
+  constexpr std::size_t least = std::size_t{256} << 10, most = std::size_t{16} << 20;
+  if (forced != 0 || !situation.on_devices || bytes <= least) return {};
+  const auto part = [&](std::size_t parts) { return std::clamp(std::bit_ceil(bytes / parts), least, most); };
+  const std::size_t few = part(4), more = part(16);
+  if (few == more) return {few};
+  return {few, more};
+}
+
 /// How many slices may be in flight. The model does not tell: a link with a long way wants more, and more of them than
 /// it wants only queue up in front of each other (6 nodes of 2 ranks, 1 Gbit/s, 32 MiB: 490 ms with 2, 480 to 519 with
 /// 4).
@@ -63,13 +74,19 @@ std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes
 void add_composition(std::vector<Candidate>& candidates, const Situation& situation, const Options& options,
                      const hier::Composition& composition, std::size_t bytes, Costs& costs, bool plain = false) {
   const JobShape& job = plain ? *situation.plain : situation.job;
-  for (std::size_t slice : slice_sizes(situation, job, composition, options.slice)) {
+  std::vector<std::size_t> sizes = slice_sizes(situation, job, composition, options.slice);
+  const std::size_t usual = sizes.size();
+  for (const std::size_t slice : long_slice_sizes(situation, bytes, options.slice))
+    if (std::find(sizes.begin(), sizes.end(), slice) == sizes.end()) sizes.push_back(slice);
+  for (std::size_t index = 0; index < sizes.size(); ++index) {
+    const std::size_t slice = sizes[index];
     const double seconds = predict(job, composition, bytes, slice, situation.parameters, costs);
     for (std::uint32_t window : windows(situation, bytes, slice, options.window)) {
       Candidate candidate;
       candidate.kind = Candidate::Kind::schedule;
       candidate.composition = composition;
       candidate.plain = plain;
+      candidate.long_slices = index >= usual;
       candidate.slice_bytes = slice;
       candidate.window = window;
       candidate.seconds = seconds;

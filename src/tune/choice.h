@@ -22,6 +22,7 @@ struct Candidate {
   } kind = Kind::native;
   hier::Composition composition; ///< kind schedule
   bool plain = false;            ///< over Situation::plain instead of its job
+  bool long_slices = false;      ///< as devices like them
   std::size_t slice_bytes = 0;   ///< kind schedule
   std::uint32_t window = 1;      ///< kind schedule
   std::optional<Around> around;  ///< not of kind native; empty: whoever runs it decides
@@ -55,6 +56,7 @@ struct Situation {
   Parameters parameters;
   bool board_possible = false; ///< all ranks share one node's memory
   bool native_possible = true; ///< there is an MPI library to hand a call to
+  bool on_devices = false;     ///< some ranks' vectors are in device memory
   std::size_t wire_bytes = 0;  ///< best size of a message between nodes; 0: no limit
 
   const JobShape& job_of(const Candidate& candidate) const { return candidate.plain ? *plain : job; }

@@ -187,6 +187,35 @@ TEST(DeviceLevelsOfAContext, AreThoseOfDirectLinks) {
   EXPECT_EQ(seen_in_calls(ThreadJob::options_for_tests(), "devices=4", always).levels, Levels{"node"});
 }
 
+TEST(LongSlices, AreTriedForVectorsOnDevices) {
+  const auto names = [](OnDevice on_device) {
+    constexpr int ranks = 2;
+    ThreadJob job(ranks, ThreadJob::options_for_tests());
+    DeviceJob device;
+    device.give_devices<device::SharingDriver>(job);
+    Faults faults(ranks);
+    std::string all;
+    job.run_in_context([&](Context& context) {
+      const DeviceCall call{{1 << 20, Element::float32, Operation::sum, Place::apart}};
+      for (int number = 0; number < 60; ++number) {
+        const Kind kind = on_device(context.rank(), number) ? Kind::device : Kind::host;
+        KindOfMemory send(*device.accelerator, kind, 0, 4 << 20, 0), receive(*device.accelerator, kind, 0, 4 << 20, 0);
+        faults.add(context, fault_with(context, send, receive, call));
+      }
+      if (context.rank() != 0) return;
+      for (const auto& [name, tally] : context.statistics().by_algorithm)
+        all += name + "\n";
+    });
+    EXPECT_EQ(faults.text(), "");
+    return all;
+  };
+  const std::string on_devices = names(always), on_hosts = names(never);
+  for (const char* slice : {"slice 2M", "slice 512K"}) {
+    EXPECT_NE(on_devices.find(slice), std::string::npos) << on_devices;
+  }
+  EXPECT_EQ(on_hosts.find("slice 2M"), std::string::npos) << on_hosts;
+}
+
 TEST(DeviceLevelsOfAContext, LeaveThoseOfTheCoresToBeTriedAsWell) {
   const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", always, 1, 60);
   EXPECT_EQ(seen.faults, "");
