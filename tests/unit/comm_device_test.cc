@@ -118,18 +118,10 @@ TEST(DeviceCalls, AskNothingBeforeTheProgramUsesTheDevice) {
 }
 
 TEST(DeviceCalls, AskOncePerBuffer) {
-  using Asked = AskedDriver<device::EmulatedDriver>;
   ThreadJob job(2);
-  DeviceJob device;
-  device.give_devices<Asked>(job);
-  const DeviceCall same{{100000, Element::int32, Operation::sum, Place::same}, 1, 0, 0};
-  const DeviceCall apart{{100000, Element::int32, Operation::sum, Place::apart}, 1, 0, 0};
-  EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 1 + 1) << "once more before a size is decided, while no device was seen";
-  EXPECT_EQ(device.run(job, {same, same, same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 1 + 3);
-  EXPECT_EQ(device.run(job, {apart, apart, apart}), "");
-  EXPECT_EQ(Asked::of(job, 0), 2 + 3 * 2);
+  expect_one_question_per_buffer<device::EmulatedDriver>(
+      job, {{100000, Element::int32, Operation::sum, Place::same}, 1, 0, 0},
+      {{100000, Element::int32, Operation::sum, Place::apart}, 1, 0, 0});
 }
 
 // ---- memory at an address that was other memory's before --------------------------------------------------------

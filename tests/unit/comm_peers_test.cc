@@ -244,17 +244,8 @@ TEST(PeerCalls, AllocateNothingOnTheDeviceWhenTheyAreRepeated) {
 }
 
 TEST(PeerCalls, AskOncePerBuffer) {
-  using Asked = AskedDriver<SharingDriver>;
   ThreadJob job(2, with_algorithm("direct"));
-  DeviceJob device;
-  device.give_devices<Asked>(job);
-  const DeviceCall same = on_device(50000, Place::same), apart = on_device(50000, Place::apart);
-  EXPECT_EQ(device.run(job, {same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 1 + 1) << "once more before a size is decided, while no device was seen";
-  EXPECT_EQ(device.run(job, {same, same, same}), "");
-  EXPECT_EQ(Asked::of(job, 0), 1 + 3);
-  EXPECT_EQ(device.run(job, {apart, apart, apart}), "");
-  EXPECT_EQ(Asked::of(job, 0), 2 + 3 * 2);
+  expect_one_question_per_buffer<SharingDriver>(job, on_device(50000, Place::same), on_device(50000, Place::apart));
   EXPECT_EQ(job.process(0).device()->tallies().at("peer").calls, 7u);
 }
 

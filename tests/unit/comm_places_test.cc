@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Levels of the devices that all ranks of a context work with.
+// What changes in a context when its ranks pass buffers in device memory: levels, slices, and what was decided before.
 #include "device_calls.h"
 #include "sharing_driver.h"
 
@@ -12,6 +12,16 @@ using Levels = std::vector<std::string>;
 
 /// What a rank's vectors of a call are in; the others are in the host's memory.
 using OnDevice = bool (*)(int rank, int call);
+
+/// A sum of floats, whose vectors are on the rank's device or in the host's memory; the ranks take the devices in turn.
+std::string fault_there(Context& context, Accelerator& accelerator, std::int64_t count, bool on_device) {
+  const DeviceCall call{{count, Element::float32, Operation::sum, Place::apart}};
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
+  const Kind kind = on_device ? Kind::device : Kind::host;
+  const std::int32_t own = context.rank() % accelerator.faults.devices;
+  KindOfMemory send(accelerator, kind, own, bytes, 0), receive(accelerator, kind, own, bytes, 0);
+  return fault_with(context, send, receive, call);
+}
 
 struct PlacesSeen {
   Levels levels; ///< of rank 0, after the last call
@@ -30,14 +40,9 @@ PlacesSeen seen_in_calls(const Options& options, const char* accelerator, OnDevi
   Faults faults(ranks);
   PlacesSeen seen;
   job.run_in_context([&](Context& context) {
-    for (int number = 0; number < sizes * calls_of_a_size; ++number) {
-      const DeviceCall call{{20000 + 10000 * (number % sizes), Element::float32, Operation::sum, Place::apart}};
-      const auto bytes = static_cast<std::size_t>(call.count) * sizeof(float);
-      const Kind kind = on_device(context.rank(), number) ? Kind::device : Kind::host;
-      const std::int32_t own = context.rank() % device.accelerator->faults.devices;
-      KindOfMemory send(*device.accelerator, kind, own, bytes, 0), receive(*device.accelerator, kind, own, bytes, 0);
-      faults.add(context, fault_with(context, send, receive, call));
-    }
+    for (int number = 0; number < sizes * calls_of_a_size; ++number)
+      faults.add(context, fault_there(context, *device.accelerator, 20000 + 10000 * (number % sizes),
+                                      on_device(context.rank(), number)));
     if (context.rank() != 0) return;
     for (const topo::Level& level : context.hierarchy().levels)
       seen.levels.push_back(level.name);
@@ -52,128 +57,6 @@ bool never(int, int) { return false; }
 bool not_rank_2(int rank, int) { return rank != 2; }
 bool from_the_third_call(int, int call) { return call >= 2; }
 
-// ---- buffers in device memory that come late ----------------------------------------------------------------------
-
-/// Of rank 0, calls of one size by path: after ten of all ranks on the host, the others by `on_device`.
-std::map<std::string, Tally> paths_of_late_devices(const Options& options, int calls, OnDevice on_device) {
-  constexpr int ranks = 3;
-  ThreadJob job(ranks, options);
-  DeviceJob device;
-  device.give_devices<device::SharingDriver>(job);
-  Faults faults(ranks);
-  job.run_in_context([&](Context& context) {
-    const DeviceCall call{{20000, Element::float32, Operation::sum, Place::apart}};
-    const auto bytes = static_cast<std::size_t>(call.count) * sizeof(float);
-    for (int number = 1; number <= calls; ++number) {
-      const Kind kind = number > 10 && on_device(context.rank(), number) ? Kind::device : Kind::host;
-      KindOfMemory send(*device.accelerator, kind, 0, bytes, 0), receive(*device.accelerator, kind, 0, bytes, 0);
-      faults.add(context, fault_with(context, send, receive, call));
-    }
-  });
-  EXPECT_EQ(faults.text(), "");
-  return job.process(0).device()->tallies();
-}
-
-TEST(LateDevices, HaveTheirSizesDecidedAnew) {
-  for (const char* algorithm : {"direct", "ring"}) {
-    Options options = ThreadJob::options_for_tests();
-    options.algorithm = algorithm;
-    const auto paths = paths_of_late_devices(options, 40, always);
-    EXPECT_EQ(paths.at("staged").calls, 5u) << "of calls 11 to 15: the ranks ask each other before the 16th";
-    EXPECT_EQ(paths.at("peer").calls, 25u);
-  }
-}
-
-TEST(LateDevices, MayComeToOneRankAfterTheOther) {
-  Options options = ThreadJob::options_for_tests();
-  options.algorithm = "direct";
-  const auto paths = paths_of_late_devices(options, 40, [](int rank, int call) { return call > 10 + 10 * rank; });
-  EXPECT_EQ(paths.at("peer").calls, 9u) << "nobody has a use for rank 0's slots before the others have some";
-}
-
-TEST(LateDevices, AreStagedWhereTheyShallNotReachEachOther) {
-  Options options = ThreadJob::options_for_tests();
-  options.algorithm = "direct";
-  options.device_peer = DevicePeer::off;
-  EXPECT_EQ(paths_of_late_devices(options, 40, always).at("staged").calls, 30u);
-}
-
-// Ranks of machines without a driver, say.
-TEST(LateDevices, ArePossibleOnSomeRanksOnly) {
-  constexpr int ranks = 3;
-  Options options = ThreadJob::options_for_tests();
-  options.algorithm = "direct";
-  ThreadJob job(ranks, options);
-  const auto accelerator = std::make_shared<Accelerator>();
-  accelerator->initialised = true;
-  for (int rank = 1; rank < ranks; ++rank)
-    job.process(rank).use_device(std::make_unique<device::SharingDriver>(accelerator));
-  Faults faults(ranks);
-  job.run_in_context([&](Context& context) {
-    const DeviceCall call{{20000, Element::float32, Operation::sum, Place::apart}};
-    for (int number = 1; number <= 40; ++number) {
-      const Kind kind = number > 10 && context.rank() > 0 ? Kind::device : Kind::host;
-      KindOfMemory send(*accelerator, kind, 0, 80000, 0), receive(*accelerator, kind, 0, 80000, 0);
-      faults.add(context, fault_with(context, send, receive, call));
-    }
-  });
-  EXPECT_EQ(faults.text(), "");
-  EXPECT_EQ(job.process(1).device()->tallies().at("peer").calls, 25u) << "two ranks have slots for each other";
-}
-
-// Each rank's first buffer there comes in another stretch between two looks, more often than all may be decided anew.
-TEST(LateDevices, AreFollowedInTheEndHoweverTheyCome) {
-  constexpr int ranks = 7;
-  Options options = ThreadJob::options_for_tests();
-  options.algorithm = "direct";
-  options.segment = std::uint64_t{64} << 20;
-  ThreadJob job(ranks, options);
-  DeviceJob device;
-  device.give_devices<device::SharingDriver>(job);
-  Faults faults(ranks);
-  job.run_in_context([&](Context& context) {
-    const DeviceCall call{{500, Element::float32, Operation::sum, Place::apart}};
-    for (int number = 1; number <= 1040; ++number) {
-      const Kind kind = number > 12 << context.rank() ? Kind::device : Kind::host;
-      KindOfMemory send(*device.accelerator, kind, 0, 2000, 0), receive(*device.accelerator, kind, 0, 2000, 0);
-      faults.add(context, fault_with(context, send, receive, call));
-    }
-  });
-  EXPECT_EQ(faults.text(), "");
-  EXPECT_EQ(job.process(6).device()->tallies().at("peer").calls, 1040u - 1024u + 1)
-      << "with the last look, before call 1024";
-}
-
-TEST(LateDevices, OfAnotherCommunicatorChangeNothing) {
-  constexpr int ranks = 2;
-  ThreadJob job(ranks, ThreadJob::options_for_tests());
-  DeviceJob device;
-  device.accelerator->faults = *device::parse_faults("devices=2");
-  device.give_devices<device::SharingDriver>(job);
-  DeviceCall there{{20000, Element::float32, Operation::sum, Place::apart}};
-  there.all_on_device = true;
-  EXPECT_EQ(device.run(job, {there}), "");
-  Faults faults(ranks);
-  std::string way;
-  job.run_in_context([&](Context& context) {
-    for (int number = 1; number <= 200; ++number) {
-      faults.add(context, fault_of(context, {2, Element::float32, Operation::sum, Place::apart}));
-      if (number == 15 && context.rank() == 0) way = context.way_text(8);
-    }
-    if (context.rank() == 0) {
-      EXPECT_EQ(context.way_text(8), way);
-    }
-  });
-  EXPECT_EQ(faults.text(), "");
-  EXPECT_NE(way, "") << "it was decided";
-}
-
-TEST(LateDevices, AreTriedWhereOthersWereBefore) {
-  const Options options = ThreadJob::options_for_tests();
-  const auto paths = paths_of_late_devices(options, 70, always);
-  EXPECT_GE(paths.at("peer").calls, 1u) << "a schedule on the device is among what is tried";
-}
-
 TEST(DeviceLevelsOfAContext, AreFollowedWhenAllRanksWorkWithDevices) {
   const PlacesSeen seen = seen_in_calls(ThreadJob::options_for_tests(), "devices=2", always);
   EXPECT_EQ(seen.faults, "");
@@ -185,35 +68,6 @@ TEST(DeviceLevelsOfAContext, AreThoseOfDirectLinks) {
   EXPECT_EQ(seen.faults, "");
   EXPECT_EQ(seen.levels, (Levels{"nvlink", "node"}));
   EXPECT_EQ(seen_in_calls(ThreadJob::options_for_tests(), "devices=4", always).levels, Levels{"node"});
-}
-
-TEST(LongSlices, AreTriedForVectorsOnDevices) {
-  const auto names = [](OnDevice on_device) {
-    constexpr int ranks = 2;
-    ThreadJob job(ranks, ThreadJob::options_for_tests());
-    DeviceJob device;
-    device.give_devices<device::SharingDriver>(job);
-    Faults faults(ranks);
-    std::string all;
-    job.run_in_context([&](Context& context) {
-      const DeviceCall call{{1 << 20, Element::float32, Operation::sum, Place::apart}};
-      for (int number = 0; number < 60; ++number) {
-        const Kind kind = on_device(context.rank(), number) ? Kind::device : Kind::host;
-        KindOfMemory send(*device.accelerator, kind, 0, 4 << 20, 0), receive(*device.accelerator, kind, 0, 4 << 20, 0);
-        faults.add(context, fault_with(context, send, receive, call));
-      }
-      if (context.rank() != 0) return;
-      for (const auto& [name, tally] : context.statistics().by_algorithm)
-        all += name + "\n";
-    });
-    EXPECT_EQ(faults.text(), "");
-    return all;
-  };
-  const std::string on_devices = names(always), on_hosts = names(never);
-  for (const char* slice : {"slice 2M", "slice 512K"}) {
-    EXPECT_NE(on_devices.find(slice), std::string::npos) << on_devices;
-  }
-  EXPECT_EQ(on_hosts.find("slice 2M"), std::string::npos) << on_hosts;
 }
 
 TEST(DeviceLevelsOfAContext, LeaveThoseOfTheCoresToBeTriedAsWell) {
@@ -278,6 +132,143 @@ TEST(DeviceLevelsOfAContext, AreAskedForOnce) {
     EXPECT_EQ(device.run(job, {call, call}), "");
   }
   EXPECT_EQ(static_cast<Asked&>(job.process(0).device()->driver()).questions, 1);
+}
+
+// ---- slices ---------------------------------------------------------------------------------------------------------
+
+TEST(LongSlices, AreTriedForVectorsOnDevices) {
+  const auto names = [](OnDevice on_device) {
+    constexpr int ranks = 2;
+    ThreadJob job(ranks, ThreadJob::options_for_tests());
+    DeviceJob device;
+    device.give_devices<device::SharingDriver>(job);
+    Faults faults(ranks);
+    std::string all;
+    job.run_in_context([&](Context& context) {
+      for (int number = 0; number < 60; ++number)
+        faults.add(context, fault_there(context, *device.accelerator, 1 << 18, on_device(context.rank(), number)));
+      if (context.rank() != 0) return;
+      for (const auto& [name, tally] : context.statistics().by_algorithm)
+        all += name + "\n";
+    });
+    EXPECT_EQ(faults.text(), "");
+    return all;
+  };
+  const std::string on_devices = names(always), on_hosts = names(never);
+  for (const char* slice : {"slice 512K", "slice 256K"}) {
+    EXPECT_NE(on_devices.find(slice), std::string::npos) << on_devices;
+  }
+  EXPECT_EQ(on_hosts.find("slice 512K"), std::string::npos) << on_hosts;
+}
+
+// ---- buffers in device memory that come late ----------------------------------------------------------------------
+
+/// Of rank 0, calls of one size by path: after ten of all ranks on the host, the others by `on_device`.
+std::map<std::string, Tally> paths_of_late_devices(const Options& options, int calls, OnDevice on_device) {
+  constexpr int ranks = 3;
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(ranks);
+  job.run_in_context([&](Context& context) {
+    for (int number = 1; number <= calls; ++number)
+      faults.add(context,
+                 fault_there(context, *device.accelerator, 20000, number > 10 && on_device(context.rank(), number)));
+  });
+  EXPECT_EQ(faults.text(), "");
+  return job.process(0).device()->tallies();
+}
+
+TEST(LateDevices, HaveTheirSizesDecidedAnew) {
+  for (const char* algorithm : {"direct", "ring"}) {
+    Options options = ThreadJob::options_for_tests();
+    options.algorithm = algorithm;
+    const auto paths = paths_of_late_devices(options, 40, always);
+    EXPECT_EQ(paths.at("staged").calls, 5u) << "of calls 11 to 15: the ranks ask each other before the 16th";
+    EXPECT_EQ(paths.at("peer").calls, 25u);
+  }
+}
+
+TEST(LateDevices, MayComeToOneRankAfterTheOther) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  const auto paths = paths_of_late_devices(options, 40, [](int rank, int call) { return call > 10 + 10 * rank; });
+  EXPECT_EQ(paths.at("peer").calls, 9u) << "nobody has a use for rank 0's slots before the others have some";
+}
+
+TEST(LateDevices, AreStagedWhereTheyShallNotReachEachOther) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  options.device_peer = DevicePeer::off;
+  EXPECT_EQ(paths_of_late_devices(options, 40, always).at("staged").calls, 30u);
+}
+
+// Ranks of machines without a driver, say.
+TEST(LateDevices, ArePossibleOnSomeRanksOnly) {
+  constexpr int ranks = 3;
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  ThreadJob job(ranks, options);
+  const auto accelerator = std::make_shared<Accelerator>();
+  accelerator->initialised = true;
+  for (int rank = 1; rank < ranks; ++rank)
+    job.process(rank).use_device(std::make_unique<device::SharingDriver>(accelerator));
+  Faults faults(ranks);
+  job.run_in_context([&](Context& context) {
+    for (int number = 1; number <= 40; ++number)
+      faults.add(context, fault_there(context, *accelerator, 20000, number > 10 && context.rank() > 0));
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_EQ(job.process(1).device()->tallies().at("peer").calls, 25u) << "two ranks have slots for each other";
+}
+
+// Each rank's first buffer there comes in another stretch between two looks, more often than all may be decided anew.
+TEST(LateDevices, AreFollowedInTheEndHoweverTheyCome) {
+  constexpr int ranks = 7;
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "direct";
+  options.segment = std::uint64_t{64} << 20;
+  ThreadJob job(ranks, options);
+  DeviceJob device;
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(ranks);
+  job.run_in_context([&](Context& context) {
+    for (int number = 1; number <= 1040; ++number)
+      faults.add(context, fault_there(context, *device.accelerator, 500, number > 12 << context.rank()));
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_EQ(job.process(6).device()->tallies().at("peer").calls, 1040u - 1024u + 1)
+      << "with the last look, before call 1024";
+}
+
+TEST(LateDevices, OfAnotherCommunicatorChangeNothing) {
+  constexpr int ranks = 2;
+  ThreadJob job(ranks, ThreadJob::options_for_tests());
+  DeviceJob device;
+  device.accelerator->faults = *device::parse_faults("devices=2");
+  device.give_devices<device::SharingDriver>(job);
+  DeviceCall there{{20000, Element::float32, Operation::sum, Place::apart}};
+  there.all_on_device = true;
+  EXPECT_EQ(device.run(job, {there}), "");
+  Faults faults(ranks);
+  std::string way;
+  job.run_in_context([&](Context& context) {
+    for (int number = 1; number <= 200; ++number) {
+      faults.add(context, fault_of(context, {2, Element::float32, Operation::sum, Place::apart}));
+      if (number == 15 && context.rank() == 0) way = context.way_text(8);
+    }
+    if (context.rank() == 0) {
+      EXPECT_EQ(context.way_text(8), way);
+    }
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_NE(way, "") << "it was decided";
+}
+
+TEST(LateDevices, AreTriedWhereOthersWereBefore) {
+  const Options options = ThreadJob::options_for_tests();
+  const auto paths = paths_of_late_devices(options, 70, always);
+  EXPECT_GE(paths.at("peer").calls, 1u) << "a schedule on the device is among what is tried";
 }
 
 } // namespace

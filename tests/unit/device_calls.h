@@ -7,6 +7,8 @@
 #include "share.h"
 #include "thread_bootstrap.h"
 
+#include <gtest/gtest.h>
+
 namespace strata::comm {
 
 using device::Accelerator;
@@ -128,6 +130,20 @@ struct AskedDriver : Driver {
     return static_cast<AskedDriver&>(job.process(rank).device()->driver()).questions.exchange(0);
   }
 };
+
+/// In every call one question for each buffer; and as many more before a size is decided, while no device was seen.
+template <typename Driver>
+void expect_one_question_per_buffer(ThreadJob& job, const DeviceCall& same, const DeviceCall& apart) {
+  using Asked = AskedDriver<Driver>;
+  DeviceJob device;
+  device.give_devices<Asked>(job);
+  EXPECT_EQ(device.run(job, {same}), "");
+  EXPECT_EQ(Asked::of(job, 0), 1 + 1);
+  EXPECT_EQ(device.run(job, {same, same, same}), "");
+  EXPECT_EQ(Asked::of(job, 0), 1 + 3);
+  EXPECT_EQ(device.run(job, {apart, apart, apart}), "");
+  EXPECT_EQ(Asked::of(job, 0), 2 + 3 * 2);
+}
 
 /// As if no call waited for its copies.
 struct ImpatientDriver : device::EmulatedDriver {

@@ -13,7 +13,6 @@ joinable_tests += \
   tests/unit/comm_message_timing_test.cc \
   tests/unit/comm_peers_memory_test.cc \
   tests/unit/comm_peers_test.cc \
-  tests/unit/comm_places_test.cc \
   tests/unit/comm_staging_test.cc \
   tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \
@@ -68,6 +67,7 @@ joinable_tests += \
   tests/unit/coll_patterns_test.cc \
   tests/unit/coll_verified_test.cc \
   tests/unit/comm_link_flow_test.cc \
+  tests/unit/comm_places_test.cc \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \
   tests/unit/engine_device_bits_test.cc tests/unit/engine_device_test.cc tests/unit/engine_flags_test.cc \
