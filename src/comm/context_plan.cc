@@ -251,9 +251,14 @@ Status Context::prepare_board() {
   return made;
 }
 
+/// Over the levels of devices a way may have the name of another over those of the cores.
+std::string Context::name_of(const tune::Candidate& candidate) const {
+  return candidate.name() + (candidate.plain && plain_is_of_hosts_ ? " over cores" : "");
+}
+
 Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   Way way;
-  way.name = candidate.name();
+  way.name = name_of(candidate);
   way.long_slices = candidate.long_slices;
   way.in_table = tune::way_of(candidate);
   way.in_table.around.reset();
@@ -358,12 +363,12 @@ void Context::log_choice(const tune::Choice& choice, std::size_t bytes, const st
   const std::string from = choice.source.empty() ? std::string() : fmt::format("from table {}; ", choice.source);
   std::string line =
       fmt::format("{} ranks on {} nodes, {} to {} bytes: {} ({}{} predicted)", ranks_, situation_.job.nodes, low, high,
-                  choice.chosen.name(), from, format_duration(choice.chosen.seconds));
+                  name_of(choice.chosen), from, format_duration(choice.chosen.seconds));
   std::size_t shown = 0;
   for (const tune::Candidate& candidate : choice.runners_up) {
     if (shown++ == 3) break;
     line +=
-        fmt::format("{} {} ({})", shown == 1 ? "; then" : ",", candidate.name(), format_duration(candidate.seconds));
+        fmt::format("{} {} ({})", shown == 1 ? "; then" : ",", name_of(candidate), format_duration(candidate.seconds));
   }
   if (!trouble.empty()) line += "; " + trouble;
   log_line(line);

@@ -127,7 +127,7 @@ double Context::part_beside_links(const Way& way, std::size_t bytes) const {
   tune::Choice choice = choice_for(bytes);
   choice.runners_up.push_back(std::move(choice.chosen));
   for (const tune::Candidate& candidate : choice.runners_up) {
-    if (candidate.kind != tune::Candidate::Kind::schedule || candidate.name() != way.name) continue;
+    if (candidate.kind != tune::Candidate::Kind::schedule || name_of(candidate) != way.name) continue;
     tune::Costs costs;
     const auto seconds = [&](const tune::Parameters& parameters) {
       return tune::predict(situation_.job_of(candidate), candidate.composition, bytes, candidate.slice_bytes,

@@ -72,7 +72,7 @@ public:
 private:
   using Key = std::tuple<tune::Candidate::Kind, bool, std::size_t>;
   static Key key_of(const tune::Candidate& candidate) {
-    return {candidate.kind, candidate.plain, candidate.long_slices && !candidate.plain ? candidate.slice_bytes : 0};
+    return {candidate.kind, candidate.plain, candidate.long_slices ? candidate.slice_bytes : 0};
   }
   std::set<Key> keys_;
 };
@@ -163,7 +163,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   const bool on_devices = trial && one_node && situation_.on_devices;
   std::vector<Way> ways;
   Tried tried;
-  bool has_board = false;
+  bool has_board = false, long_ones_fit = true;
   std::array<bool, kinds> has_kind{};
   std::size_t tries = 0;
   for (const tune::Candidate& candidate : order) {
@@ -178,6 +178,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       continue;
     if (ways.size() == most || tries == most + 2) break;
     if (one_node && trial && tried.has_like(candidate)) continue;
+    if (candidate.long_slices && !long_ones_fit) continue;
     if (has_board && bytes < schedules_in_memory_from && !is_for_devices) continue;
     ++tries;
     if (auto way = prepare_way(candidate)) {
@@ -186,6 +187,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
       ways.push_back(std::move(*way));
     } else {
       trouble += (trouble.empty() ? "" : "; ") + way.error().message;
+      long_ones_fit &= !candidate.long_slices;
     }
   }
   for (Way& way : ways)
@@ -285,11 +287,13 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   for (tune::Candidate& candidate : order_to_try(choice_for(bytes), true)) {
     if (candidate.kind != tune::Candidate::Kind::schedule) continue;
     best = schedules.empty() ? candidate.seconds : std::min(best, candidate.seconds);
-    if (const auto known = measured.find(candidate.name()); known != measured.end()) candidate.seconds = known->second;
+    if (const auto known = measured.find(name_of(candidate)); known != measured.end())
+      candidate.seconds = known->second;
     schedules.push_back(std::move(candidate));
   }
-  const auto untried = std::stable_partition(
-      schedules.begin(), schedules.end(), [&](const auto& candidate) { return measured.count(candidate.name()) != 0; });
+  const auto untried = std::stable_partition(schedules.begin(), schedules.end(), [&](const auto& candidate) {
+    return measured.count(name_of(candidate)) != 0;
+  });
   const auto faster = [](const auto& one, const auto& other) { return one.seconds < other.seconds; };
   std::stable_sort(schedules.begin(), untried, faster);
   std::stable_sort(untried, schedules.end(), faster);
@@ -330,7 +334,7 @@ void Context::begin_trial(Decision& decision, std::vector<Way> ways, std::size_t
 /// Of strata's own in one trial.
 std::size_t Context::most_ways(std::size_t bytes) const {
   if (situation_.job.nodes == 1) return 2U + (situation_.plain ? 1 : 0) + (situation_.on_devices ? 2 : 0);
-  return bytes < few_ways_from ? 6 : 4;
+  return (bytes < few_ways_from ? 6U : 4U) + (situation_.on_devices ? 2 : 0);
 }
 
 namespace {

@@ -50,12 +50,14 @@ std::vector<std::size_t> slice_sizes(const Situation& situation, const JobShape&
   return sizes;
 }
 
+constexpr std::size_t least_long_slice = std::size_t{256} << 10;
+
 /// The same, beside those, for vectors in device memory: a step of a slice is a piece of work in a queue there, which
 /// takes some microseconds however short it is, and no cache is to be kept. Few slices, or some more to overlap them.
 std::vector<std::size_t> long_slice_sizes(const Situation& situation, std::size_t bytes, std::uint64_t forced) {
-  constexpr std::size_t least = std::size_t{256} << 10, most = std::size_t{16} << 20;
-  if (forced != 0 || !situation.on_devices || bytes <= least) return {};
-  const auto part = [&](std::size_t parts) { return std::clamp(std::bit_ceil(bytes / parts), least, most); };
+  constexpr std::size_t most = std::size_t{8} << 20; // a plan takes several of them, in memory of three kinds
+  if (forced != 0 || !situation.on_devices || bytes <= least_long_slice) return {};
+  const auto part = [&](std::size_t parts) { return std::clamp(std::bit_ceil(bytes / parts), least_long_slice, most); };
   const std::size_t few = part(4), more = part(16);
   if (few == more) return {few};
   return {few, more};
@@ -71,22 +73,30 @@ std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes
   return {2, 4};
 }
 
+/// Of long slices: one is on the way while the next one begins.
+std::vector<std::uint32_t> few_windows(std::uint64_t forced) {
+  return {forced != 0 ? static_cast<std::uint32_t>(forced) : 2};
+}
+
 void add_composition(std::vector<Candidate>& candidates, const Situation& situation, const Options& options,
                      const hier::Composition& composition, std::size_t bytes, Costs& costs, bool plain = false) {
   const JobShape& job = plain ? *situation.plain : situation.job;
   std::vector<std::size_t> sizes = slice_sizes(situation, job, composition, options.slice);
-  const std::size_t usual = sizes.size();
-  for (const std::size_t slice : long_slice_sizes(situation, bytes, options.slice))
-    if (std::find(sizes.begin(), sizes.end(), slice) == sizes.end()) sizes.push_back(slice);
-  for (std::size_t index = 0; index < sizes.size(); ++index) {
-    const std::size_t slice = sizes[index];
+  const std::vector<std::size_t> usual = sizes;
+  if (!plain)
+    for (const std::size_t slice : long_slice_sizes(situation, bytes, options.slice))
+      if (std::find(sizes.begin(), sizes.end(), slice) == sizes.end()) sizes.push_back(slice);
+  for (const std::size_t slice : sizes) {
+    const bool is_asked_for = options.slice != 0 && situation.on_devices && slice >= least_long_slice;
+    const bool is_long = is_asked_for || std::find(usual.begin(), usual.end(), slice) == usual.end();
     const double seconds = predict(job, composition, bytes, slice, situation.parameters, costs);
-    for (std::uint32_t window : windows(situation, bytes, slice, options.window)) {
+    for (std::uint32_t window :
+         is_long ? few_windows(options.window) : windows(situation, bytes, slice, options.window)) {
       Candidate candidate;
       candidate.kind = Candidate::Kind::schedule;
       candidate.composition = composition;
       candidate.plain = plain;
-      candidate.long_slices = index >= usual;
+      candidate.long_slices = is_long;
       candidate.slice_bytes = slice;
       candidate.window = window;
       candidate.seconds = seconds;

@@ -52,7 +52,9 @@ std::pair<std::size_t, std::size_t> bounds_of_class(std::size_t size_class);
 /// What the choice depends on; equal on all ranks of a context.
 struct Situation {
   JobShape job;
-  std::optional<JobShape> plain; ///< where racks were found: the job without them, worth it for short vectors
+  /// Where racks were found: the job without them, worth it for short vectors. Where the job has the levels of devices:
+  /// with those of the ranks' cores, worth it for vectors in the host's memory.
+  std::optional<JobShape> plain;
   Parameters parameters;
   bool board_possible = false; ///< all ranks share one node's memory
   bool native_possible = true; ///< there is an MPI library to hand a call to

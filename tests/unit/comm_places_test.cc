@@ -76,7 +76,7 @@ TEST(DeviceLevelsOfAContext, LeaveThoseOfTheCoresToBeTriedAsWell) {
   bool over_devices = false, over_cores = false;
   for (const auto& [name, tally] : seen.calls) {
     over_devices |= name.find('+') != std::string::npos;
-    over_cores |= name.find('+') == std::string::npos && name.find("slice") != std::string::npos;
+    over_cores |= name.find(" over cores") != std::string::npos;
   }
   EXPECT_TRUE(over_devices);
   EXPECT_TRUE(over_cores);
@@ -155,10 +155,28 @@ TEST(LongSlices, AreTriedForVectorsOnDevices) {
     return all;
   };
   const std::string on_devices = names(always), on_hosts = names(never);
-  for (const char* slice : {"slice 512K", "slice 256K"}) {
-    EXPECT_NE(on_devices.find(slice), std::string::npos) << on_devices;
-  }
+  EXPECT_NE(on_devices.find("slice 512K window 2"), std::string::npos) << on_devices;
   EXPECT_EQ(on_hosts.find("slice 512K"), std::string::npos) << on_hosts;
+}
+
+TEST(LongSlices, GiveWayToOthersWhereTheyDoNotFit) {
+  const auto paths = [](std::uint64_t segment) {
+    Options options = ThreadJob::options_for_tests();
+    options.tune = Tune::model;
+    options.segment = segment;
+    ThreadJob job(2, options);
+    DeviceJob device;
+    device.give_devices<device::SharingDriver>(job);
+    DeviceCall call{{1 << 20, Element::float32, Operation::sum, Place::apart}};
+    call.all_on_device = true;
+    EXPECT_EQ(device.run(job, {call}), "");
+    const auto& run = job.process(0).statistics().by_algorithm;
+    EXPECT_EQ(run.size(), 1u);
+    EXPECT_EQ(job.process(0).device()->tallies().at("peer").calls, 1u);
+    return run.empty() ? "" : run.begin()->first;
+  };
+  EXPECT_NE(paths(24 << 20).find("slice 2M window 2"), std::string::npos) << paths(24 << 20);
+  EXPECT_NE(paths(2 << 20).find("K window"), std::string::npos) << paths(2 << 20);
 }
 
 // ---- buffers in device memory that come late ----------------------------------------------------------------------

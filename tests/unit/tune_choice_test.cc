@@ -73,39 +73,6 @@ TEST(Choice, ConsidersNoMoreForMoreLevels) {
 }
 
 /// Two racks of two nodes of two ranks, nodes interleaved, each uplink half of a NIC.
-/// The sizes of the slices of all schedules that are long for devices, or of the others.
-std::set<std::size_t> slices(const Situation& situation, std::size_t bytes, bool long_ones) {
-  std::set<std::size_t> sizes;
-  for (const Candidate& candidate : candidates(situation, bytes))
-    if (candidate.kind == Candidate::Kind::schedule && candidate.long_slices == long_ones)
-      sizes.insert(candidate.slice_bytes);
-  return sizes;
-}
-
-TEST(Choice, HasLongSlicesForVectorsOnDevicesBesideTheOthers) {
-  using Sizes = std::set<std::size_t>;
-  for (const auto& factors : {std::vector{4}, {4, 2}}) {
-    Situation situation = cluster(factors);
-    const Sizes usual = slices(situation, 64 * mebibyte, false);
-    EXPECT_TRUE(slices(situation, 64 * mebibyte, true).empty());
-    situation.on_devices = true;
-    EXPECT_EQ(slices(situation, 64 * mebibyte, true), (Sizes{8 * mebibyte, 16 * mebibyte}));
-    EXPECT_EQ(slices(situation, 64 * mebibyte, false), usual);
-    EXPECT_EQ(slices(situation, 3 * mebibyte, true), (Sizes{256 << 10, mebibyte}));
-    EXPECT_EQ(slices(situation, 1024 * mebibyte, true), Sizes{16 * mebibyte}) << "for all that they take of memory";
-    EXPECT_TRUE(slices(situation, 65536, true).empty()) << "the others hold all of it";
-  }
-}
-
-TEST(Choice, HasTheSlicesThatAreAskedForOnDevicesToo) {
-  Situation situation = cluster({4});
-  situation.on_devices = true;
-  Options options;
-  options.slice = 65536;
-  for (const Candidate& candidate : choose(situation, options, size_class(64 * mebibyte)).runners_up)
-    EXPECT_TRUE(candidate.kind != Candidate::Kind::schedule || candidate.slice_bytes == 65536) << candidate.name();
-}
-
 Situation two_racks() {
   std::vector<topo::RankFacts> facts;
   for (std::int32_t rank = 0; rank < 8; ++rank)
@@ -124,6 +91,40 @@ Situation two_racks() {
   note_racks(*situation.plain, situation.job);
   situation.wire_bytes = wire_bytes_for(0);
   return situation;
+}
+
+/// The sizes of the slices of all schedules that are long for devices, or of the others.
+std::set<std::size_t> slices(const Situation& situation, std::size_t bytes, bool long_ones) {
+  std::set<std::size_t> sizes;
+  for (const Candidate& candidate : candidates(situation, bytes))
+    if (candidate.kind == Candidate::Kind::schedule && candidate.long_slices == long_ones)
+      sizes.insert(candidate.slice_bytes);
+  return sizes;
+}
+
+TEST(Choice, HasLongSlicesForVectorsOnDevicesBesideTheOthers) {
+  using Sizes = std::set<std::size_t>;
+  for (const auto& factors : {std::vector{4}, {4, 2}}) {
+    Situation situation = cluster(factors);
+    situation.wire_bytes = wire_bytes_for(0);
+    const Sizes usual = slices(situation, 64 * mebibyte, false);
+    EXPECT_TRUE(slices(situation, 64 * mebibyte, true).empty());
+    situation.on_devices = true;
+    EXPECT_EQ(slices(situation, 64 * mebibyte, true), Sizes{8 * mebibyte});
+    EXPECT_EQ(slices(situation, 64 * mebibyte, false), usual);
+    EXPECT_EQ(slices(situation, 3 * mebibyte, true), (Sizes{256 << 10, mebibyte}));
+    EXPECT_EQ(slices(situation, 16 * mebibyte, true), (Sizes{2 * mebibyte, 8 * mebibyte}));
+    EXPECT_TRUE(slices(situation, 65536, true).empty()) << "the others hold all of it";
+  }
+}
+
+TEST(Choice, HasTheSlicesThatAreAskedForOnDevicesToo) {
+  Situation situation = cluster({4});
+  situation.on_devices = true;
+  Options options;
+  options.slice = 65536;
+  for (const Candidate& candidate : choose(situation, options, size_class(64 * mebibyte)).runners_up)
+    EXPECT_TRUE(candidate.kind != Candidate::Kind::schedule || candidate.slice_bytes == 65536) << candidate.name();
 }
 
 TEST(Choice, MakesWireMessagesThatNeedNoRendezvous) {
