@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 namespace strata::comm {
 namespace {
+
+static_assert(std::string_view(device::switch_of_links) == topo::switch_of_links, "places pass on what drivers say");
 
 /// CUDA writes addresses on PCI otherwise than Linux and hwloc.
 std::string lower_case(std::string address) {

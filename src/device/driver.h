@@ -56,6 +56,9 @@ struct Memory {
   bool exportable = false;   ///< whether export_memory() can work (not for memory from pools or virtual mappings)
 };
 
+/// Whatever joins more than two devices by direct links, for Driver::linked_to().
+inline constexpr const char* switch_of_links = "switch";
+
 struct Facts {
   std::string name;        ///< "NVIDIA H100 80GB HBM3"
   std::string pci_address; ///< "0000:3b:00.0"
@@ -124,8 +127,8 @@ public:
   virtual Result<Facts> facts(std::int32_t device) = 0;
   /// How many direct links (NVLinks) of the device are up; -1: not known. Takes milliseconds: for tools.
   virtual std::int32_t links(std::int32_t device) = 0;
-  /// What is at the far ends of its direct links that are up, each once, sorted: PCI addresses of devices, or "switch"
-  /// for whatever joins more than two. Empty where nothing is known of them. Takes milliseconds: once in a process.
+  /// What is at the far ends of its direct links that are up, each once, sorted: PCI addresses of devices, or
+  /// switch_of_links. Empty where nothing is known of them. Takes milliseconds: once in a process.
   virtual std::vector<std::string> linked_to(std::int32_t device) = 0;
 
   /// Device memory of strata's own, aligned to 256 bytes at least, exportable.

@@ -2,6 +2,8 @@
 // The functions are declared here, as NVML's reference manual has them: its header is no part of every toolkit.
 #include "device/cuda/nvlink.h"
 
+#include "device/driver.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,12 +70,12 @@ bool for_each_link(const std::string& pci_address, const Use& use) {
 std::string far_end_of(const Calls& calls, Handle device, unsigned link) {
   int kind = unknown;
   if (calls.far_kind != nullptr && calls.far_kind(device, link, &kind) != success) kind = unknown;
-  if (kind == nvswitch) return "switch";
+  if (kind == nvswitch) return switch_of_links;
   PciInfo end{};
   if (kind != gpu && kind != unknown) return "";
   if (calls.far_end == nullptr || calls.far_end(device, link, &end) != success) return "";
   constexpr unsigned ones = 0xff;
-  if ((end.bus & ones) == ones && (end.domain & ones) == ones) return "switch";
+  if ((end.bus & ones) == ones && (end.domain & ones) == ones) return switch_of_links;
   if (end.domain == 0 && end.bus == 0 && end.device == 0) return "";
   return fmt::format("{:04x}:{:02x}:{:02x}.0", end.domain, end.bus, end.device);
 }
