@@ -85,6 +85,8 @@ public:
   std::int32_t nodes() const { return situation_.job.nodes; }
   const topo::Hierarchy& hierarchy() const { return situation_.job.hierarchy; }
   const Options& options() const { return options_; }
+  /// What choices depend on.
+  const tune::Situation& situation() const { return situation_; }
 
   /// Whether calls may come from a thread of strata's own, while the program's threads do what they like.
   bool takes_any_thread() const { return bootstrap_->takes_any_thread(); }
@@ -238,7 +240,7 @@ private:
   }
   std::vector<Way> ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
   std::vector<tune::Candidate> order_to_try(const tune::Choice& choice, bool trial) const;
-  static std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes);
+  std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes) const;
   Outcome try_a_way(const Call& call, Decision& decision, std::size_t bytes);
   Outcome rest(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_trial_call(Decision& decision, std::size_t bytes);

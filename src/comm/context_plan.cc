@@ -286,6 +286,7 @@ kernel::Stores Context::default_stores(std::size_t bytes) {
 
 kernel::Stores Context::stores_of(tune::Around around) {
   using tune::Around;
+  if (around == Around::demoted) return {kernel::Store::demoted, kernel::Store::cached};
   const auto store = [around](Around one) {
     return around == one || around == Around::both ? kernel::Store::streaming : kernel::Store::cached;
   };

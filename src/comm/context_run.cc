@@ -88,11 +88,12 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
     return exchange_in_parts(call, first, elements, reduction, stores.result);
   const auto* input = static_cast<const std::byte*>(call.input) + first * reduction.element_bytes;
   void* slot = board.begin(bytes);
-  if (stores.publish == kernel::Store::cached) [[likely]]
+  if (stores.publish != kernel::Store::streaming) [[likely]]
     std::memcpy(slot, input, bytes);
   else
     process_.kernels().copy(slot, input, bytes, kernel::Store::streaming);
   board.publish();
+  if (stores.publish == kernel::Store::demoted) board.demote(bytes);
   const auto count = static_cast<std::size_t>(ranks_);
   const auto self = static_cast<std::size_t>(rank_);
   const bool is_wide = board.is_wide(bytes);

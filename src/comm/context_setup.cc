@@ -28,14 +28,14 @@ struct Context::Card {
   char segment_address[60];
   char host[64];
   char network_switch[68];
-  std::uint32_t has_device;
+  std::uint32_t has_device, can_demote;
   std::uint32_t options_bytes;
   char options[1020]; ///< as far as they fit
 };
 
 namespace {
 
-constexpr std::uint32_t card_version = 5;
+constexpr std::uint32_t card_version = 6;
 
 template <std::size_t n>
 void put(char (&field)[n], const std::string& text) {
@@ -102,6 +102,7 @@ Status Context::share_cards() {
   mine->cores = process_.facts().cores;
   mine->place = process_.facts().place;
   mine->has_device = device_ != nullptr ? 1 : 0;
+  mine->can_demote = transport::shm::ParityBoard::can_demote() ? 1 : 0;
   put(mine->host, host_name());
   put(mine->network_switch, process_.facts().network_switch);
   const std::string options = agreed_text(options_);
@@ -119,6 +120,7 @@ Status Context::share_cards() {
   auto cards = gather(*bootstrap_, *mine);
   if (!cards) return cards.error();
 
+  situation_.can_demote = true;
   std::vector<std::string> texts;
   bool all_fit = true;
   for (std::size_t r = 0; r < cards->size(); ++r) {
@@ -135,6 +137,7 @@ Status Context::share_cards() {
     core_shares_.push_back(card.cores);
     facts_.push_back(card.place);
     device_use_.possible |= card.has_device != 0;
+    situation_.can_demote &= card.can_demote != 0;
     addresses_.push_back(
         {card.key, std::string(card.segment_address,
                                std::min<std::size_t>(card.segment_address_bytes, sizeof card.segment_address))});
@@ -238,6 +241,7 @@ Status Context::settle_hierarchy() {
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
   situation_.parameters = tune::default_parameters();
   situation_.board_possible = neighbours_ != nullptr && situation_.job.nodes == 1;
+  situation_.can_demote &= situation_.board_possible && crowding_ == engine::Crowding::roomy;
   situation_.native_possible = bootstrap_->has_native() && !options_.reproducible;
   prepare_probe();
   expect_devices();

@@ -95,7 +95,7 @@ std::string Context::way_text(std::size_t bytes) const {
   const Way& way = decisions_[tune::size_class(bytes)].way;
   if (way.path == Path::undecided || way.path == Path::lost) return {};
   tune::Way words = way.in_table;
-  const bool has_kinds = situation_.job.nodes == 1 && tune::stores_to_try(bytes).size() > 1;
+  const bool has_kinds = situation_.job.nodes == 1 && tune::stores_to_try(situation_, words.kind, bytes).size() > 1;
   if (way.path != Path::native && (has_kinds || way.stores != default_stores(bytes)))
     for (const tune::Around around : tune::every_around)
       if (stores_of(around) == way.stores) words.around = around;

@@ -96,6 +96,7 @@ Family family_of(const tune::Candidate& candidate, const topo::Hierarchy& hierar
 }
 
 const char* text_of(kernel::Stores stores) {
+  if (stores.publish == kernel::Store::demoted) return ", published through to shared caches";
   const bool published = stores.publish == kernel::Store::streaming;
   if (stores.result == kernel::Store::streaming)
     return published ? ", stores around the caches" : ", results around the caches";
@@ -105,14 +106,14 @@ const char* text_of(kernel::Stores stores) {
 } // namespace
 
 /// The ways of one node, each with the stores that may be best for this size; those of devices store nothing there.
-std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std::size_t bytes) {
+std::vector<Context::Way> Context::with_stores(const std::vector<Way>& ways, std::size_t bytes) const {
   std::vector<Way> all;
   for (const Way& way : ways) {
     if (way.long_slices) {
       all.push_back(way);
       continue;
     }
-    for (const tune::Around around : tune::stores_to_try(bytes)) {
+    for (const tune::Around around : tune::stores_to_try(situation_, way.in_table.kind, bytes)) {
       all.push_back(way);
       all.back().stores = stores_of(around);
     }

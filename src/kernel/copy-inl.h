@@ -54,7 +54,7 @@ inline void stream_copy(std::uint8_t* to, const std::uint8_t* from, std::size_t 
 /// The CopyFunction.
 inline void copy(void* to, const void* from, std::size_t bytes, Store store) {
   if (to == from || bytes == 0) return;
-  if (store == Store::cached) {
+  if (store != Store::streaming) {
     std::memcpy(to, from, bytes);
   } else {
     stream_copy(static_cast<std::uint8_t*>(to), static_cast<const std::uint8_t*>(from), bytes);

@@ -9,8 +9,10 @@
 
 namespace strata::kernel {
 
-/// How results are written: through the caches, or around them (for vectors that no cache can keep).
-enum class Store { cached, streaming };
+/// How results are written: through the caches, or around them (for vectors that no cache can keep). Demoted: through
+/// them, and what was written is then moved on from the core's own caches to one that cores share, where a peer on
+/// another core finds it sooner; whoever publishes does that, and kernels take it as cached.
+enum class Store { cached, streaming, demoted };
 
 /// How a call stores what its peers will read, and its own results. It changes no bit of them.
 struct Stores {

@@ -42,11 +42,12 @@ json tallies_of(const std::map<std::string, comm::Tally>& tallies, const char* c
 }
 
 /// A candidate, in one node once for each kind of stores that may pay.
-json ways_of(const tune::Candidate& candidate, std::int32_t nodes, std::size_t bytes) {
+json ways_of(const tune::Candidate& candidate, const tune::Situation& situation, std::size_t bytes) {
   json ways = json::array();
   tune::Way way = tune::way_of(candidate);
-  const std::vector<tune::Around> stores = tune::stores_to_try(bytes);
-  if (nodes > 1 || way.kind == tune::Candidate::Kind::native || stores.size() == 1) return json::array({to_text(way)});
+  const std::vector<tune::Around> stores = tune::stores_to_try(situation, way.kind, bytes);
+  if (situation.job.nodes > 1 || way.kind == tune::Candidate::Kind::native || stores.size() == 1)
+    return json::array({to_text(way)});
   for (const tune::Around around : stores) {
     way.around = around;
     ways.push_back(to_text(way));
@@ -102,9 +103,9 @@ std::string describe_choice(const comm::Context& context, std::size_t bytes) {
     runners_up.push_back({{"name", candidate.name()}, {"seconds", candidate.seconds}});
   // Candidate after candidate, in the words of strata-table(5).
   json ways = json::array(); // braces would make an object of a pair of texts
-  ways.push_back(ways_of(choice.chosen, context.nodes(), low));
+  ways.push_back(ways_of(choice.chosen, context.situation(), low));
   for (const tune::Candidate& candidate : choice.runners_up)
-    ways.push_back(ways_of(candidate, context.nodes(), low));
+    ways.push_back(ways_of(candidate, context.situation(), low));
   return text_of({{"bytes", bytes},
                   {"low", low},
                   {"high", high},

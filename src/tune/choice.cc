@@ -179,8 +179,12 @@ std::string Candidate::name() const {
   return "?";
 }
 
-std::vector<Around> stores_to_try(std::size_t bytes) {
-  if (bytes < publish_around_from) return {Around::nothing};
+std::vector<Around> stores_to_try(const Situation& situation, Candidate::Kind kind, std::size_t bytes) {
+  if (bytes < publish_around_from) {
+    if (situation.can_demote && !situation.on_devices && kind == Candidate::Kind::board)
+      return {Around::nothing, Around::demoted};
+    return {Around::nothing};
+  }
   if (bytes < results_around_from) return {Around::nothing, Around::published};
   if (bytes < results_always_around_from) return {Around::nothing, Around::results, Around::published, Around::both};
   return {Around::results, Around::both};

@@ -10,8 +10,10 @@
 namespace strata::tune {
 
 /// What goes around the caches, where that is settled: what a rank publishes for its neighbours, the results, or both.
-enum class Around : std::uint8_t { nothing, published, results, both };
-inline constexpr Around every_around[] = {Around::nothing, Around::published, Around::results, Around::both};
+/// Or nothing, but what is published is moved on from the core's own caches to shared ones.
+enum class Around : std::uint8_t { nothing, published, results, both, demoted };
+inline constexpr Around every_around[] = {Around::nothing, Around::published, Around::results, Around::both,
+                                          Around::demoted};
 
 /// One way to do an all-reduce.
 struct Candidate {
@@ -31,9 +33,6 @@ struct Candidate {
   /// "native", "board", "direct+direct slice 384K window 4"
   std::string name() const;
 };
-
-/// What may pay to store around the caches, in one node, for vectors of so many bytes.
-std::vector<Around> stores_to_try(std::size_t bytes);
 
 /// What was chosen for a size class, and what else there was, cheapest first.
 struct Choice {
@@ -57,12 +56,17 @@ struct Situation {
   std::optional<JobShape> plain;
   Parameters parameters;
   bool board_possible = false; ///< all ranks share one node's memory
+  bool can_demote = false;     ///< all ranks' processors move lines on to shared caches when asked, and each has a core
   bool native_possible = true; ///< there is an MPI library to hand a call to
   bool on_devices = false;     ///< some ranks' vectors are in device memory
   std::size_t wire_bytes = 0;  ///< best size of a message between nodes; 0: no limit
 
   const JobShape& job_of(const Candidate& candidate) const { return candidate.plain ? *plain : job; }
 };
+
+/// What may pay to store around the caches, or through them, in one node, for vectors of so many bytes that go this
+/// way.
+std::vector<Around> stores_to_try(const Situation& situation, Candidate::Kind kind, std::size_t bytes);
 
 /// Most bytes that go through the latency path at once; longer vectors do piece by piece. With many ranks, what all of
 /// them write (four pieces each) is to stay in the caches of their cores.

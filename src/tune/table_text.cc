@@ -42,6 +42,7 @@ constexpr AroundName around_names[] = {{"nothing", Around::nothing},
                                        {"published", Around::published},
                                        {"results", Around::results},
                                        {"both", Around::both}};
+constexpr const char* demoted_word = "published";
 
 Result<MachineShape> machine_from(const std::string& file, const Statement& statement) {
   const auto fields = Fields::of(file, statement, 1, machine_keys);
@@ -115,12 +116,24 @@ Status set_around(Way& way, const std::string& text) {
   return argument_error(fmt::format("around={} cannot be (nothing, published, results or both)", printable(text)));
 }
 
+/// Behind set_around().
+Status set_demoted(Way& way, const std::string& text) {
+  if (text != demoted_word)
+    return argument_error(fmt::format("demoted={} cannot be ({})", printable(text), demoted_word));
+  if (way.around) return argument_error("around and demoted exclude each other");
+  way.around = Around::demoted;
+  return ok();
+}
+
 struct WayKey {
   const char* key;
   Status (*set)(Way& way, const std::string& text);
 };
-constexpr WayKey way_keys[] = {
-    {"slice", set_slice}, {"window", set_window}, {"racks", set_racks}, {"around", set_around}};
+constexpr WayKey way_keys[] = {{"slice", set_slice},
+                               {"window", set_window},
+                               {"racks", set_racks},
+                               {"around", set_around},
+                               {"demoted", set_demoted}};
 
 /// The words of a row from `first` on.
 Result<Way> way_from(const std::string& file, const Statement& statement, std::size_t first) {
@@ -135,14 +148,13 @@ Result<Way> way_from(const std::string& file, const Statement& statement, std::s
       return refusal(fmt::format("native takes no '{}'", printable(statement.words[first + 1])));
   } else if (name == "board") {
     way.kind = Candidate::Kind::board;
-    allowed = {"around"};
+    allowed = {"around", "demoted"};
   } else {
     way.kind = Candidate::Kind::schedule;
     auto composition = checked_composition(name);
     if (!composition) return refusal(composition.error().message);
     way.composition = std::move(*composition);
-    for (const WayKey& row : way_keys)
-      allowed.push_back(row.key);
+    allowed = {"slice", "window", "racks", "around"};
   }
   const auto fields = Fields::of(file, statement, first + 1, allowed);
   if (!fields) return fields.error();
@@ -205,6 +217,7 @@ std::string to_text(const Way& way) {
   if (way.window != 0) text += fmt::format(" window={}", way.window);
   for (const AroundName& row : around_names)
     if (way.around == row.around) text += fmt::format(" around={}", row.name);
+  if (way.around == Around::demoted) text += fmt::format(" demoted={}", demoted_word);
   return text;
 }
 

@@ -196,10 +196,10 @@ TEST_F(ContextTable, MayBePutAsideForOneWayAfterTheOther) {
   ThreadJob job(ranks, options_);
   job.run_in_context([&](Context& context) {
     for (int turn = 0; turn < 3; ++turn)
-      for (const std::string way : {"ring slice=16K window=2", "board around=both", "direct slice=8K window=2"}) {
+      for (const std::string way :
+           {"ring slice=16K window=2", "board around=both", "board demoted=published", "direct slice=8K window=2"}) {
         EXPECT_TRUE(context.use_way(4 * large, way)) << way;
-        EXPECT_EQ(context.way_text(4 * large),
-                  way + (way.find("around") == std::string::npos ? " around=nothing" : ""));
+        EXPECT_EQ(context.way_text(4 * large), way + (way.find("board") == std::string::npos ? " around=nothing" : ""));
         EXPECT_EQ(fault_of(context, {large}), "") << way;
       }
     EXPECT_EQ(context.way_text(4 * small), "") << "of another size nothing was decided";
@@ -209,8 +209,23 @@ TEST_F(ContextTable, MayBePutAsideForOneWayAfterTheOther) {
     EXPECT_EQ(fault_of(context, {large}), "") << "the last stays";
     const auto ran = context.statistics().by_algorithm;
     EXPECT_EQ(ran.at("ring slice 16K window 2").calls, 3u);
-    EXPECT_EQ(ran.at("board").calls, 3u);
+    EXPECT_EQ(ran.at("board").calls, 6u);
     EXPECT_EQ(ran.size(), 3u);
+  });
+}
+
+// Payloads in one line of a slot, in two and in the ring; of the sizes that are otherwise published in two parts; and
+// longer than what is exchanged at once.
+TEST_F(ContextTable, MayDemoteWhatIsPublished) {
+  write("machine\nabove board demoted=published\n");
+  ThreadJob job(ranks, options_);
+  job.run_in_context([&](Context& context) {
+    for (int turn = 0; turn < 3; ++turn)
+      for (const std::int64_t count : {1, 14, 15, 30, 31, 256, 300, 512, 513, 1024, 40000}) {
+        EXPECT_EQ(fault_of(context, {count}), "") << count;
+        EXPECT_EQ(context.way_text(4 * static_cast<std::size_t>(count)), "board demoted=published") << count;
+      }
+    EXPECT_EQ(context.statistics().by_algorithm.size(), 1u);
   });
 }
 

@@ -55,6 +55,20 @@ TEST(Choice, OfAPrimeNumberOfNodesHasNoGridBesideTheRing) {
   EXPECT_FALSE(contains(all, "+torus")) << all;
 }
 
+TEST(Stores, AreDemotedOfShortVectorsOnTheLatencyPathOfProcessorsThatCan) {
+  using Kind = Candidate::Kind;
+  const std::vector<Around> nothing{Around::nothing}, either{Around::nothing, Around::demoted};
+  Situation situation = cluster({2});
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 64), nothing);
+  situation.can_demote = true;
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 1), either);
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 7 << 10), either);
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 8 << 10), (std::vector{Around::nothing, Around::published}));
+  EXPECT_EQ(stores_to_try(situation, Kind::schedule, 7 << 10), nothing);
+  situation.on_devices = true;
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 64), nothing);
+}
+
 TEST(Choice, DependsOnNothingThatWasChosenBefore) {
   for (const auto& factors : {std::vector{4, 2}, {2, 3, 12}, {16}, {1, 64}})
     for (std::size_t bytes : {std::size_t{8}, std::size_t{20000}, 16 * mebibyte}) {

@@ -66,6 +66,21 @@ TEST(TableText, MaySettleLevelsAndStores) {
   EXPECT_EQ(*table_from(text, "again"), *table);
 }
 
+TEST(TableText, MayDemoteWhatTheLatencyPathPublishes) {
+  const auto table = table_from(with(four_nodes, "board", "board demoted=published"), "t.txt");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->rows[0].way.around, Around::demoted);
+  const std::string text = to_text(*table);
+  EXPECT_NE(text.find("board demoted=published\n"), std::string::npos) << text;
+  EXPECT_EQ(*table_from(text, "again"), *table);
+  expect_table_refusal("board", "board demoted=results", "t.txt:4: demoted=results cannot be (published)");
+  expect_table_refusal("board", "board demoted=published around=nothing",
+                       "t.txt:4: around and demoted exclude each other");
+  expect_table_refusal(
+      "slice=384K", "demoted=published",
+      "t.txt:7: above takes no 'demoted=published' (slice, window, racks or around, each with '=' and its value)");
+}
+
 TEST(TableText, HasRemarksBeforeTheirRows) {
   Table table = four_nodes_table();
   table.rows[2].remarks = {"512K 12 us"};
@@ -153,7 +168,7 @@ TEST(TableText, WithAWayThatIsNoneIsRefused) {
       "t.txt:4: the way is missing (native, board, or a composition such as direct+ring slice=384K window=4)");
   expect_table_refusal("native ", "native slice=64K", "t.txt:6: native takes no 'slice=64K'");
   expect_table_refusal("board", "board slice=64K",
-                       "t.txt:4: up-to takes no 'slice=64K' (around, each with '=' and its value)");
+                       "t.txt:4: up-to takes no 'slice=64K' (around or demoted, each with '=' and its value)");
   std::string deep = "direct";
   for (int level = 0; level < 40; ++level)
     deep += "+direct";

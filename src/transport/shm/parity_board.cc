@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <new>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace strata::transport::shm {
 
@@ -40,6 +43,17 @@ Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
   }
   connected_ = true;
   return ok();
+}
+
+bool ParityBoard::can_demote() {
+#if defined(__x86_64__)
+  // Leaf 7, where there is one, has the bit; others would run the instruction as one that does nothing.
+  constexpr unsigned demotes = 1U << 25;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & demotes) != 0;
+#else
+  return false;
+#endif
 }
 
 std::int32_t ParityBoard::cpu_of(std::size_t rank) const {
