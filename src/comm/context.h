@@ -128,7 +128,15 @@ public:
   Statistics statistics() const;
 
 private:
-  enum class Path : std::uint8_t { undecided, native, board, plan, lost };
+  enum class Path : std::uint8_t {
+    undecided,
+    native,
+    board,
+    board_in_review, ///< the next calls of which are timed
+    plan,
+    lost
+  };
+  static bool is_on_board(Path path) { return path == Path::board || path == Path::board_in_review; }
   /// One way to do the calls of a size class, ready to run.
   struct Way {
     Path path = Path::undecided;
@@ -139,8 +147,9 @@ private:
     std::string name;
     tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;
-    double seconds = 0;   ///< of a call, as all ranks agreed or predicted alike
-    double predicted = 0; ///< the same, as it was before anything was measured
+    std::uint64_t look_at = 0; ///< of Path::board: the count of calls with which it is in review; 0: never
+    double seconds = 0;        ///< of a call, as all ranks agreed or predicted alike
+    double predicted = 0;      ///< the same, as it was before anything was measured
   };
   /// The ways between which the first calls of a size class decide.
   struct Probation {
@@ -258,6 +267,7 @@ private:
   // context_review.cc
   static Way& watched_way(Decision& decision);
   void begin_review(Decision& decision);
+  static void end_look(Way& way);
   Outcome run_reviewed(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_reviewed_call(Decision& decision, std::size_t bytes);
   void try_anew(Decision& decision, std::size_t bytes);
@@ -289,6 +299,7 @@ private:
   bool time_messages(Courier* courier, bool asks, std::byte* payload, tune::SecondsBySize& times);
 
   // context_run.cc
+  static void count_on_board(Way& way, std::size_t bytes);
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
   bool exchange_in_parts(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
                          kernel::Store result);

@@ -93,7 +93,7 @@ bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes)
 }
 
 Status Context::prepare_staging(const Way& way, std::size_t bytes) {
-  const bool board = way.path == Path::board;
+  const bool board = is_on_board(way.path);
   const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
   try {
     if (!staging_) staging_ = std::make_unique<Staging>(*device_, buffers_);
@@ -112,7 +112,7 @@ bool Context::run_staged(const Call& call, const Way& way, std::size_t bytes) {
   if (!prepared)
     lose_device(prepared.error().message);
   else
-    done = way.path == Path::board ? exchange_staged(call, way, bytes) : run_plan(call, way, staging_.get());
+    done = is_on_board(way.path) ? exchange_staged(call, way, bytes) : run_plan(call, way, staging_.get());
   if (staging_) staging_->finish();
   return done;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// After a trial, and in its rests: links between nodes change (a NIC falls back to a slower rate, another job comes and
-// goes), so now and then some calls are timed, and when the time is another than it was, all ways are tried anew.
+// After a trial, and in its rests: links change (a NIC falls back to a slower rate, another job comes and goes, ranks
+// that are not bound, or the cores of a virtual machine, move to other caches), so now and then some calls are timed,
+// and when the time is another than it was, all ways are tried anew.
 //
 // A look costs one exchange of a number. It comes after a number of calls that all ranks know, about every eighth of a
 // second, but not before 64 calls.
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::comm {
 namespace {
@@ -48,16 +50,25 @@ Context::Way& Context::watched_way(Decision& decision) {
 }
 
 void Context::begin_review(Decision& decision) {
-  const double seconds = watched_way(decision).seconds;
-  if (situation_.job.nodes < 2 || seconds <= 0) return;
+  Way& way = watched_way(decision);
+  end_look(way);
+  // In one node with more ranks than cores, a call takes as long as others keep the core.
+  const bool tells_nothing = situation_.job.nodes == 1 && crowding_ == engine::Crowding::crowded;
+  if (tells_nothing || way.seconds <= 0) return;
   if (!decision.review) decision.review = std::make_unique<Review>();
   Review& review = *decision.review;
-  const double calls = std::max(least_calls_between_looks, seconds_between_looks / seconds);
+  const double calls = std::max(least_calls_between_looks, seconds_between_looks / way.seconds);
   review.calls_before = review.alarms > 0
                             ? static_cast<std::uint64_t>(calls_before_second_look)
                             : static_cast<std::uint64_t>(calls) << std::min(decision.reviewed, most_doublings);
   review.calls_to_time = calls_of_a_look;
   review.sum = 0;
+  if (way.path == Path::board && !decision.trial)
+    way.look_at = way.tally.calls + std::exchange(review.calls_before, std::uint64_t{0});
+}
+
+void Context::end_look(Way& way) {
+  if (way.path == Path::board_in_review) way.path = Path::board;
 }
 
 Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t bytes) {
@@ -96,6 +107,7 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   }
   review.alarms = 0;
   ++decision.reviewed;
+  end_look(watched_way(decision));
   const auto steps = [&] {
     if (options_.log_choice && rank_ == 0)
       log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,

@@ -108,11 +108,17 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
   return true;
 }
 
+/// Nearly all calls of a node go this way. So no more is done for the next look than to compare a count.
+void Context::count_on_board(Way& way, std::size_t bytes) {
+  way.tally.bytes += bytes;
+  if (++way.tally.calls == way.look_at) [[unlikely]]
+    way.path = Path::board_in_review;
+}
+
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
   if (device_ != nullptr && uses_device(call, bytes)) [[unlikely]] {
-    ++way.tally.calls;
-    way.tally.bytes += bytes;
+    count_on_board(way, bytes);
     return run_staged(call, way, bytes) ? Outcome::done : give_up();
   }
   const kernel::Reducer reduction = reducer(call);
@@ -125,8 +131,7 @@ Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
     for (std::size_t first = 0; first < elements; first += piece)
       if (!exchange_on_board(call, first, std::min(piece, elements - first), reduction, way.stores)) return give_up();
   }
-  ++way.tally.calls;
-  way.tally.bytes += bytes;
+  count_on_board(way, bytes);
   return Outcome::done;
 }
 
@@ -225,7 +230,7 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
 }
 
 Outcome Context::run(const Call& call, Way& way, std::size_t bytes) {
-  if (way.path == Path::board) return run_on_board(call, way, bytes);
+  if (is_on_board(way.path)) return run_on_board(call, way, bytes);
   ++way.tally.calls;
   way.tally.bytes += bytes;
   if (probe_) probe_->earn(way.seconds);
@@ -270,7 +275,7 @@ Statistics Context::statistics() const {
       sum.native_by_reason["predicted or seen to be faster"] += way.tally;
     else
       sum.by_algorithm[way.name] += way.tally;
-    if (way.path == Path::board && ranks_ > 1) {
+    if (is_on_board(way.path) && ranks_ > 1) {
       const auto others = static_cast<std::uint64_t>(ranks_ - 1);
       sum.sent_by_transport[link_names_.front()] += way.tally;
       sum.sent_by_level[hierarchy().levels.back().name] += {way.tally.calls * others, way.tally.bytes * others};

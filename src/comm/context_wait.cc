@@ -47,7 +47,7 @@ Outcome Context::give_up() {
   probe_.reset(); // it would wait for the one that is gone
   for (Decision& decision : decisions_) {
     try {
-      if (decision.way.path == Path::board || decision.way.path == Path::plan) decision.others.push_back(decision.way);
+      if (is_on_board(decision.way.path) || decision.way.path == Path::plan) decision.others.push_back(decision.way);
     } catch (const std::bad_alloc&) { // only its counts are lost
     }
     decision.way = Way{};

@@ -6,8 +6,9 @@ joinable_tests += \
   tests/unit/comm_context_life_test.cc \
   tests/unit/comm_context_links_test.cc \
   tests/unit/comm_context_relinks_test.cc \
-  tests/unit/comm_context_test.cc \
+  tests/unit/comm_context_review_test.cc \
   tests/unit/comm_context_table_test.cc \
+  tests/unit/comm_context_test.cc \
   tests/unit/comm_device_test.cc \
   tests/unit/comm_memory_test.cc \
   tests/unit/comm_message_timing_test.cc \

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <optional>
 #include <thread>
 
 namespace strata::comm {
@@ -92,9 +93,13 @@ public:
   explicit ThreadJob(int ranks, const Options& options = options_for_tests(), const Makers& makers = {})
       : ThreadJob(std::vector<Options>(static_cast<std::size_t>(ranks), options), makers) {}
 
+  /// What the ranks are told to have; of one core, several are a crowd, whatever machine this is.
+  enum class Cores { one, all };
+
   /// Options by rank.
-  explicit ThreadJob(const std::vector<Options>& options, const Makers& makers = {}) {
-    const OneCore here; // so that several ranks are a crowd, whatever machine this is
+  explicit ThreadJob(const std::vector<Options>& options, const Makers& makers = {}, Cores cores = Cores::one) {
+    std::optional<OneCore> here;
+    if (cores == Cores::one) here.emplace();
     for (const Options& one : options)
       processes_.push_back(std::make_unique<Process>(one, transport::shm::Backing::heap, makers));
   }
