@@ -83,6 +83,10 @@ constexpr double far_from_predicted = 2;
 /// A kind whose fastest schedule took up to this many times what the fastest of all took may yet have the best one.
 constexpr double close_kinds = 1.3;
 
+/// The second of a trial that took up to this many times what the first took may be the faster one: which of them is
+/// ahead is luck where many ranks share few cores.
+constexpr double close_second = 1.25;
+
 /// What goes between the nodes and between their racks, and in which shapes: what the model lacks there (messages that
 /// meet in a queue that drops them) strikes the ways of one such family alike.
 using Family = std::vector<std::pair<const coll::Algorithm*, hier::Shape>>;
@@ -277,7 +281,7 @@ bool Context::is_far_from_predicted(const Probation& trial) {
 }
 
 /// The winner against the best, by prediction, of each family that was not tried, of the kinds whose schedules were the
-/// fastest. Without any, the winner stays.
+/// fastest; and against the second, where that was close. Without any that was not tried, the winner stays.
 void Context::widen_trial(Decision& decision, std::size_t bytes) {
   std::map<std::string, double> measured;
   measured.emplace(decision.way.name, decision.way.seconds);
@@ -320,6 +324,12 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   if (ways.empty()) return begin_review(decision);
   if (options_.log_choice && rank_ == 0)
     log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
+  const auto second = std::min_element(decision.others.begin(), decision.others.end(),
+                                       [](const Way& one, const Way& other) { return one.seconds < other.seconds; });
+  if (second != decision.others.end() && second->seconds <= close_second * decision.way.seconds) {
+    ways.push_back(std::move(*second));
+    decision.others.erase(second);
+  }
   ways.push_back(std::exchange(decision.way, Way{}));
   begin_trial(decision, std::move(ways), bytes);
   decision.trial->trial.rest_first(decision.trial->ways.size() - 1, decision.trial->ways.back().seconds);
