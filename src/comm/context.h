@@ -162,7 +162,8 @@ private:
   struct Review {
     std::uint64_t calls_before = 0;                ///< until the next look
     std::uint32_t calls_to_time = 0;               ///< of the look that is under way
-    std::uint32_t alarms = 0;                      ///< looks in a row that saw another time
+    std::uint32_t alarms = 0;                      ///< looks in a row that saw another time, all longer or all shorter
+    bool saw_longer = false;                       ///< the last of them
     bool is_timing = false;                        ///< the call that is running
     double sum = 0;                                ///< seconds, of the calls of this look
     std::chrono::steady_clock::time_point started; ///< the call that is running
@@ -266,10 +267,11 @@ private:
 
   // context_review.cc
   static Way& watched_way(Decision& decision);
-  void begin_review(Decision& decision);
+  void begin_review(Decision& decision, std::size_t bytes);
   static void end_look(Way& way);
   Outcome run_reviewed(const Call& call, Decision& decision, std::size_t bytes);
   void conclude_reviewed_call(Decision& decision, std::size_t bytes);
+  void conclude_look(Decision& decision, std::size_t bytes);
   void try_anew(Decision& decision, std::size_t bytes);
   void hold_against_profile(const Probation& trial, std::size_t bytes);
   double part_beside_links(const Way& way, std::size_t bytes) const;

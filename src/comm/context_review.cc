@@ -24,7 +24,8 @@ namespace {
 constexpr double seconds_between_looks = 0.125;
 constexpr double least_calls_between_looks = 64;
 constexpr double calls_before_second_look = 8;
-constexpr std::uint32_t calls_of_a_look = 4;
+/// As many short calls as a round of a trial counts, so that one that was disturbed does not decide.
+constexpr std::uint32_t calls_of_a_look(std::size_t bytes) { return bytes < std::size_t{64} << 10 ? 16 : 4; }
 /// Two looks in a row must see such a difference. Ranks that arrive unevenly make single calls longer or shorter.
 constexpr double much_slower = 1.5, much_faster = 0.5;
 /// Each trial that a look started makes the next look come later, up to this many times.
@@ -49,7 +50,7 @@ Context::Way& Context::watched_way(Decision& decision) {
   return decision.trial ? decision.trial->ways[decision.trial->trial.ahead()] : decision.way;
 }
 
-void Context::begin_review(Decision& decision) {
+void Context::begin_review(Decision& decision, std::size_t bytes) {
   Way& way = watched_way(decision);
   end_look(way);
   // In one node with more ranks than cores, a call takes as long as others keep the core.
@@ -61,7 +62,7 @@ void Context::begin_review(Decision& decision) {
   review.calls_before = review.alarms > 0
                             ? static_cast<std::uint64_t>(calls_before_second_look)
                             : static_cast<std::uint64_t>(calls) << std::min(decision.reviewed, most_doublings);
-  review.calls_to_time = calls_of_a_look;
+  review.calls_to_time = calls_of_a_look(bytes);
   review.sum = 0;
   if (way.path == Path::board && !decision.trial)
     way.look_at = way.tally.calls + std::exchange(review.calls_before, std::uint64_t{0});
@@ -94,28 +95,35 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
   review.sum += spent.count();
   if (--review.calls_to_time > 0) return;
-  // As in a trial: means of some calls, and of these the least, because whoever comes last waits for nobody.
-  const double mine = review.sum / calls_of_a_look, before = way.seconds;
-  const bool all_told = static_cast<bool>(bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine));
-  const double seconds = all_told ? *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end()) : before;
+  if (Status ran = bootstrap_->run([&] { conclude_look(decision, bytes); }); !ran)
+    leave_all_to_native(std::move(ran).error());
+}
+
+/// As in a trial: means of some calls, and of these the least, because whoever comes last waits for nobody.
+void Context::conclude_look(Decision& decision, std::size_t bytes) {
+  Review& review = *decision.review;
+  const Way& way = watched_way(decision);
+  const double mine = review.sum / calls_of_a_look(bytes), before = way.seconds;
+  if (!bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine)) return;
+  const double seconds = *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end());
   // A rest with a way that has become faster is to go on.
-  const bool other = seconds > much_slower * before || (!decision.trial && seconds < much_faster * before);
-  review.alarms = other ? review.alarms + 1 : 0;
-  if (review.alarms < 2) {
-    begin_review(decision);
-    return;
-  }
+  const bool is_longer = seconds > much_slower * before;
+  const bool is_shorter = !decision.trial && seconds < much_faster * before;
+  if (!is_longer && !is_shorter)
+    review.alarms = 0;
+  else if (std::exchange(review.saw_longer, is_longer) == is_longer)
+    ++review.alarms;
+  else
+    review.alarms = 1;
+  if (review.alarms < 2) return begin_review(decision, bytes);
   review.alarms = 0;
   ++decision.reviewed;
   end_look(watched_way(decision));
-  const auto steps = [&] {
-    if (options_.log_choice && rank_ == 0)
-      log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
-                           situation_.job.nodes, bytes, way.name, format_duration(seconds), format_duration(before)));
-    try_anew(decision, bytes);
-    if (!probe_ && seconds > before) prepare_probe(); // what is known of the links may not hold any more
-  };
-  if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
+  if (options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
+                         situation_.job.nodes, bytes, way.name, format_duration(seconds), format_duration(before)));
+  try_anew(decision, bytes);
+  if (!probe_ && is_longer) prepare_probe(); // what is known of the links may not hold any more
 }
 
 /// All ways that were tried for this size class, and none that was dropped when racks were found.

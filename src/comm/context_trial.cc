@@ -200,7 +200,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   if (trial && one_node) ways = with_stores(ways, bytes);
   const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
   if (ways.empty() || (trial && native_possible))
-    ways.push_back({Path::native, nullptr, nullptr, {}, false, "native", {}, {}, 0, 0});
+    ways.push_back({Path::native, nullptr, nullptr, {}, false, "native", {}, {}});
   return ways;
 }
 
@@ -215,7 +215,7 @@ Outcome Context::try_a_way(const Call& call, Decision& decision, std::size_t byt
   return Outcome::done;
 }
 
-/// With the way that is ahead; between nodes it is watched as it would be after the trial.
+/// With the way that is ahead; where it would be watched after the trial, it is.
 Outcome Context::rest(const Call& call, Decision& decision, std::size_t bytes) {
   decision.trial->trial.rested();
   return decision.review ? run_reviewed(call, decision, bytes) : run(call, watched_way(decision), bytes);
@@ -253,7 +253,7 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
     trial.ways[way].seconds = trial.trial.agreed_times()[way];
   if (decision.review) decision.review->alarms = 0;
   hold_against_profile(trial, bytes);
-  if (!over) return begin_review(decision);
+  if (!over) return begin_review(decision, bytes);
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
   const bool is_first = !std::exchange(decision.has_settled, true);
@@ -264,7 +264,7 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   if (goes_on && situation_.job.nodes > 1)
     widen_trial(decision, bytes);
   else
-    begin_review(decision);
+    begin_review(decision, bytes);
 }
 
 /// As measured; null where none is on trial.
@@ -302,7 +302,7 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   const auto faster = [](const auto& one, const auto& other) { return one.seconds < other.seconds; };
   std::stable_sort(schedules.begin(), untried, faster);
   std::stable_sort(untried, schedules.end(), faster);
-  if (schedules.begin() == untried) return begin_review(decision);
+  if (schedules.begin() == untried) return begin_review(decision, bytes);
   std::set<std::size_t> good_kinds;
   std::set<std::pair<std::size_t, Family>> tried;
   for (auto candidate = schedules.begin(); candidate != untried; ++candidate) {
@@ -321,7 +321,7 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
     way->stores = default_stores(bytes);
     ways.push_back(std::move(*way));
   }
-  if (ways.empty()) return begin_review(decision);
+  if (ways.empty()) return begin_review(decision, bytes);
   if (options_.log_choice && rank_ == 0)
     log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
   const auto second = std::min_element(decision.others.begin(), decision.others.end(),
@@ -333,7 +333,7 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   ways.push_back(std::exchange(decision.way, Way{}));
   begin_trial(decision, std::move(ways), bytes);
   decision.trial->trial.rest_first(decision.trial->ways.size() - 1, decision.trial->ways.back().seconds);
-  begin_review(decision);
+  begin_review(decision, bytes);
 }
 
 void Context::begin_trial(Decision& decision, std::vector<Way> ways, std::size_t bytes) {

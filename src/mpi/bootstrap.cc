@@ -44,7 +44,7 @@ Status CommunicatorBootstrap::all_gather(const void* mine, void* all, std::size_
     return Error{ErrorKind::peer, "an exchange is too long for the MPI library's all-gather"}; // the same on all ranks
   const int count = static_cast<int>(bytes);
   if (PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_) == MPI_SUCCESS) return ok();
-  return Error{ErrorKind::peer, "the MPI library's all-gather failed while a context was made"};
+  return Error{ErrorKind::peer, "the MPI library's all-gather failed"};
 }
 
 void CommunicatorBootstrap::wait_for_all(engine::IdleHook meanwhile) {

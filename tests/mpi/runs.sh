@@ -156,3 +156,12 @@ at_least() {
     comment <"$tap_dir/err"
   fi
 }
+
+# decided: whether the last run's only size was decided, by what STRATA_LOG=choice says; once, and once more at most for
+# each time that a look had all ways tried anew.
+decided() {
+  local times anew
+  times=$(grep -c '^strata: .* measured)' "$tap_dir/err")
+  anew=$(grep -c 'all ways are tried anew' "$tap_dir/err")
+  [ "$times" -ge 1 ] && [ "$times" -le $((1 + anew)) ]
+}
