@@ -76,9 +76,9 @@ struct strata_bootstrap {
 
   /** Every rank gives `bytes` (the same number on all) and gets those of all ranks in `all`, in the order of ranks.
    *  Called by all ranks together: some times while a context is made, and from within strata_allreduce() when the
-   *  first call of a new size is set up, in a trial of ways, and for as long as calls are made now and then when the
-   * time of a way is looked at again or, between nodes, links are measured. Returns 0, or anything else when it failed.
-   * May be NULL when `ranks` is 1. */
+   *  first call of a new size is set up, in a trial of ways, and for as long as calls are made now and then when a
+   *  way is timed again or, between nodes, links are measured. Returns 0, or anything else when it failed. May be NULL
+   *  when `ranks` is 1. */
   int (*all_gather)(void* user, const void* mine, void* all, size_t bytes);
 
   /** Called every few microseconds while strata waits, for what must go on meanwhile; may be NULL. Must not call

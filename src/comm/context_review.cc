@@ -3,8 +3,8 @@
 // that are not bound, or the cores of a virtual machine, move to other caches), so now and then some calls are timed,
 // and when the time is another than it was, all ways are tried anew.
 //
-// A look costs one exchange of a number. It comes after a number of calls that all ranks know, about every eighth of a
-// second, but not before 64 calls.
+// A look costs one exchange of a number, and the votes around it. It comes after a number of calls that all ranks know,
+// about every eighth of a second, but not before 64 calls.
 //
 // A profile that was left by an earlier job, or by a person, may be wrong from the first call on: then nothing changes,
 // and no look sees it. So the rounds of trials are held against what it lets expect. That costs no message.
@@ -104,7 +104,10 @@ void Context::conclude_look(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
   const Way& way = watched_way(decision);
   const double mine = review.sum / calls_of_a_look(bytes), before = way.seconds;
-  if (!bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine)) return;
+  if (!bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine)) {
+    review.alarms = 0; // this look saw nothing; run() tells whether there are others
+    return begin_review(decision, bytes);
+  }
   const double seconds = *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end());
   // A rest with a way that has become faster is to go on.
   const bool is_longer = seconds > much_slower * before;
