@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace strata::tune {
@@ -25,7 +26,10 @@ constexpr std::uint32_t rounds_before_alike = 4;
 /// Ways that are within this of the best after the last round have a final.
 constexpr double close = 1.4;
 constexpr double final_run_seconds = 50e-3, most_calls_of_a_final_run = 384;
-constexpr std::uint32_t rounds_of_a_final = 3;
+constexpr std::uint32_t rounds_of_a_final = 7, rounds_of_a_final_of_long_calls = 3;
+/// In a final, a way whose best of so many rounds takes this much longer than the best way is not tried again.
+constexpr std::size_t rounds_before_behind = 3;
+constexpr double behind_in_final = 1.1;
 
 /// How the ways have their turns, for calls of fewer bytes than `below`.
 struct Pace {
@@ -44,6 +48,13 @@ const Pace& pace_of(std::size_t bytes) {
   return *std::find_if(std::begin(paces), std::end(paces) - 1, [&](const Pace& pace) { return bytes < pace.below; });
 }
 
+/// Of rounds in ascending order, the faster half, of an even number one more.
+double mean_of_faster(const std::vector<double>& rounds) {
+  const std::size_t counted = rounds.size() / 2 + 1;
+  return std::accumulate(rounds.begin(), rounds.begin() + static_cast<std::ptrdiff_t>(counted), 0.0) /
+         static_cast<double>(counted);
+}
+
 /// From here on a call over a network may be a long one, so the glance takes it for one.
 constexpr std::size_t may_be_long_from = 64 * KiB;
 
@@ -57,7 +68,7 @@ Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
   const Pace& pace = pace_of(bytes);
   rounds_ = 1 + (noise == Noise::little ? pace.rounds : pace.rounds_with_noise);
   for (std::vector<double>& rounds : rounds_of_way_)
-    rounds.reserve(rounds_); // a call takes no memory
+    rounds.reserve(std::max(rounds_, rounds_of_a_final)); // a call takes no memory
 }
 
 void Trial::rest_first(std::size_t way, double seconds) {
@@ -76,7 +87,7 @@ bool Trial::add(double seconds) {
   std::vector<double>& rounds = rounds_of_way_[way_];
   const double mean = sum_ / (runs_[way_] - uncounted_);
   rounds.insert(std::upper_bound(rounds.begin(), rounds.end(), mean), mean);
-  times_[way_] = rounds[rounds.size() / 2];
+  times_[way_] = final_ ? mean_of_faster(rounds) : rounds[rounds.size() / 2];
   times_[dropped_.size() + way_] = rounds.front();
   call_ = 0;
   sum_ = 0;
@@ -120,10 +131,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   }
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
-  const double disturbance = (noise_ == Noise::little ? least_disturbance_seconds : disturbance_seconds) / counted;
-  const bool seen_twice = rounds_of_way_[best].size() > 1;
-  const double limit = seen_twice ? far_behind * agreed_[best]
-                                  : std::max(far_behind_at_first * agreed_[best], agreed_[best] + disturbance);
+  const double limit = limit_of(best, counted);
   std::size_t left = 0;
   double expected = 0;
   for (std::size_t way = 0; way < ways; ++way) {
@@ -139,6 +147,15 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     ++way_;
   begin_rest(best, expected);
   return false;
+}
+
+/// Beyond which a way's best round is too far behind the best way, which has counted so many calls in its last run.
+double Trial::limit_of(std::size_t best, double counted) const {
+  const std::size_t rounds = rounds_of_way_[best].size();
+  if (final_ && rounds >= rounds_before_behind) return behind_in_final * agreed_[best];
+  if (rounds > 1) return far_behind * agreed_[best];
+  const double disturbance = (noise_ == Noise::little ? least_disturbance_seconds : disturbance_seconds) / counted;
+  return std::max(far_behind_at_first * agreed_[best], agreed_[best] + disturbance);
 }
 
 /// Seconds that a call of `way` takes more than one of the best, as far as is known. What a single round says beyond
@@ -207,7 +224,7 @@ bool Trial::begin_final(std::size_t best) {
   if (left < 2) return false;
   forget_rounds();
   set_final_runs();
-  rounds_ = rounds_of_a_final;
+  rounds_ = long_ ? rounds_of_a_final_of_long_calls : rounds_of_a_final;
   return true;
 }
 

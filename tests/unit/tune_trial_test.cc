@@ -163,8 +163,31 @@ TEST(Trial, OutlivesADisturbedRound) {
 TEST(Trial, RunsShortCallsForLongerAfterTheFirstRound) {
   std::vector<Trial> ranks(2, Trial(2, 8));
   const std::size_t calls =
-      run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 100e-6 : 110e-6; });
-  EXPECT_EQ(calls, 2u * 6 + 7u * (8 + 80 + 8 + 73) + 3u * 2 * (8 + 384));
+      run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 100e-6 : 112e-6; });
+  EXPECT_EQ(calls, 2u * 6 + 7u * (8 + 80 + 8 + 71) + 3u * 2 * (8 + 384)) << "which is behind in three long ones";
+}
+
+TEST(Trial, HasMoreRoundsOfAFinalWhereWaysAreClose) {
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  const std::size_t calls =
+      run(ranks, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 100e-6 : 105e-6; });
+  EXPECT_EQ(calls, 2u * 6 + 7u * (8 + 80 + 8 + 76) + 7u * 2 * (8 + 384));
+  std::vector<Trial> of_long_calls(2, Trial(2, 8));
+  const std::size_t long_calls =
+      run(of_long_calls, [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 10e-3 : 10.5e-3; });
+  EXPECT_EQ(long_calls, 2u * 2 * 6 + 7u * 2 * 24 + 3u * 2 * 24) << "and a second glance, at long calls";
+}
+
+TEST(Trial, CountsTheFasterRoundsOfAFinal) {
+  std::vector<Trial> ranks(2, Trial(2, 8));
+  const std::size_t final_from = 2 * 6 + 7 * (8 + 73 + 8 + 82), run_of_final = 8 + 384;
+  run(ranks, [&](std::size_t, std::size_t way, std::size_t call) {
+    if (way == 1) return 98e-6;
+    if (call < final_from) return 110e-6;
+    return (call - final_from) / run_of_final / 2 < 3 ? 90e-6 : 120e-6; // then others have the cores in its turns
+  });
+  EXPECT_EQ(ranks[0].way(), 0u);
+  EXPECT_NEAR(ranks[0].agreed_times()[0], (3 * 90e-6 + 120e-6) / 4, 1e-7);
 }
 
 TEST(Trial, LetsLongRunsDecideBetweenThoseThatAreClose) {
