@@ -20,6 +20,8 @@ Error cannot_tell_memory() noexcept {
   return error_noexcept(ErrorKind::unsupported, "a rank cannot tell device memory from the host's");
 }
 
+Error exchange_failed() noexcept { return error_noexcept(ErrorKind::peer, "an exchange failed on a rank"); }
+
 void AllOrNone::decline(Bootstrap& exchanges, std::uint8_t* votes) noexcept {
   const Vote mine = Vote::out_of_memory;
   try {
@@ -38,6 +40,8 @@ bool AllOrNone::vote() noexcept {
     trouble_ = out_of_memory();
   else if (somebody(Vote::cannot_tell_memory))
     trouble_ = cannot_tell_memory();
+  else if (somebody(Vote::exchange_failed))
+    trouble_ = exchange_failed();
   else
     return true;
   return together_ = false;

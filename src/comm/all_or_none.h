@@ -6,7 +6,8 @@
 // "I have no memory". The rank that threw sends the second in place of whatever came next, and all leave together. A
 // last byte after the steps does the same for a rank that throws when there is nothing more to exchange.
 //
-// In the same way a rank leaves that finds out, before its first step, that it cannot take part.
+// In the same way a rank leaves that finds out, before its first step, that it cannot take part, and one for which an
+// exchange failed behind such a byte. (Of the bytes themselves, the ranks for which they failed have nobody to tell.)
 #pragma once
 
 #include "comm/bootstrap.h"
@@ -21,6 +22,8 @@ namespace strata::comm {
 Error out_of_memory() noexcept;
 /// "a rank cannot tell device memory from the host's", likewise.
 Error cannot_tell_memory() noexcept;
+/// "an exchange failed on a rank", likewise.
+Error exchange_failed() noexcept;
 
 /// A bootstrap that can do that over another one.
 class AllOrNone final : public Bootstrap {
@@ -37,7 +40,9 @@ public:
   std::string name() const override { return exchanges_->name(); }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
     if (running_ && !vote()) return Error(trouble_);
-    return exchanges_->all_gather(mine, all, bytes);
+    Status gathered = exchanges_->all_gather(mine, all, bytes);
+    if (running_ && !gathered) mine_ = Vote::exchange_failed;
+    return gathered;
   }
   void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
   engine::IdleHook idle_hook() const override { return exchanges_->idle_hook(); }
@@ -75,9 +80,11 @@ public:
   void stay_away() { mine_ = Vote::cannot_tell_memory; }
 
   /// Within steps: runs `own` on this rank, then waits for all as wait_for_all() does. If `own` lacks memory, that is
-  /// what the next exchange tells. Nothing else may take memory between it and the exchange before. Collective.
+  /// what the next exchange tells. If a rank has left already, as the next exchange tells too, does nothing.
+  /// Collective.
   template <typename Own>
   void run_and_wait(const Own& own, engine::IdleHook meanwhile) {
+    if (!vote()) return;
     try {
       own();
     } catch (const std::bad_alloc&) {
@@ -88,7 +95,7 @@ public:
 
 private:
   /// What a rank says before each exchange.
-  enum class Vote : std::uint8_t { out_of_memory, here, cannot_tell_memory };
+  enum class Vote : std::uint8_t { out_of_memory, here, cannot_tell_memory, exchange_failed };
 
   /// Whether all ranks are here. From the first time on that one is not, or that there was no exchange, no further one
   /// is tried, and `trouble_` says why.

@@ -10,6 +10,7 @@ joinable_tests += \
   tests/unit/comm_context_table_test.cc \
   tests/unit/comm_context_test.cc \
   tests/unit/comm_device_test.cc \
+  tests/unit/comm_exchanges_test.cc \
   tests/unit/comm_memory_test.cc \
   tests/unit/comm_message_timing_test.cc \
   tests/unit/comm_peers_memory_test.cc \
