@@ -53,6 +53,13 @@ bool Context::uses_device(const Call& call, std::size_t bytes) {
 /// Whether the steps of the call can run on the device.
 bool Context::reduces_on_device(const Call& call, const Way& way) {
   if (way.slots == nullptr || !way.plan->uses_device()) return false;
+  const std::int32_t device = way.slots->device_number();
+  if (!buffers_.input.is_for(device) || !buffers_.output.is_for(device)) {
+    tell_trouble_with_peers(fmt::format("a buffer is on another device than {}, in memory of a pool or of a virtual "
+                                        "mapping, which may be for that device alone",
+                                        device));
+    return false;
+  }
   const Status reduces = way.slots->reduces(call.element, call.operation);
   if (!reduces) tell_trouble_with_peers(reduces.error().message);
   return static_cast<bool>(reduces);

@@ -49,6 +49,7 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
     if (const engine::DeviceNeeds less = plan.device_needs(std::nullopt); less.slots != 0)
       slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window, flags);
   if (!slots) return nullptr;
+  if (!(*slots)->why_not_exported().empty()) tell_trouble_with_peers((*slots)->why_not_exported());
   if (!(*slots)->why_no_flags().empty()) tell_trouble_with_flags((*slots)->why_no_flags());
   return std::move(*slots);
 }

@@ -41,12 +41,20 @@ public:
   bool in_use() const { return driver_->initialised(); }
 
   /// A buffer of the program was seen on this device.
-  void note_use(std::int32_t number) { used_.store(number, std::memory_order_relaxed); }
+  void note_use(std::int32_t number) {
+    used_.store(number, std::memory_order_relaxed);
+    if (number >= 0 && number < most_devices) all_used_.fetch_or(std::uint64_t{1} << number, std::memory_order_relaxed);
+  }
   /// The same, of a buffer of a call that is about to be served, for what is made before the call looks at it.
   void see(const void* buffer) noexcept;
   /// The device that this process works with: where a buffer was seen last. -1 before: whatever initialised the device,
   /// it may not be the program, and nothing is to be taken of it.
   std::int32_t used() const { return used_.load(std::memory_order_relaxed); }
+
+  /// Whether a buffer was ever seen on it: then slots of a plan may be there.
+  bool was_used(std::int32_t number) const {
+    return number < most_devices && (all_used_.load(std::memory_order_relaxed) >> number & 1) != 0;
+  }
 
   /// Where that device lies. Asked of hwloc and the driver once, which takes milliseconds. Nothing is known of it
   /// before a buffer was seen, or where neither says.
@@ -80,8 +88,10 @@ private:
   std::unique_ptr<device::Driver> driver_;
   device::BouncePool bounces_; // refers to the driver
   engine::ScratchBudget memory_;
-  StreamWords words_; // refers to the driver
+  StreamWords words_;                              // refers to the driver
+  static constexpr std::int32_t most_devices = 64; ///< of a process
   std::atomic<std::int32_t> used_{-1};
+  std::atomic<std::uint64_t> all_used_{0}; ///< a bit for each
   std::mutex place_mutex_;
   std::map<std::int32_t, topo::DevicePlace> places_; ///< by device; stays where it is
   std::array<Count, device_paths> counts_{};

@@ -46,12 +46,17 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
   const auto memory = driver.allocate(number_, bytes);
   if (!memory) return memory.error();
   begin_ = static_cast<std::byte*>(*memory);
-  const auto exported = driver.export_memory(begin_);
-  if (!exported) return exported.error();
+  std::string exported;
+  if (needs_.slots != 0) {
+    auto handle = driver.export_memory(begin_);
+    if (!handle && !needs_.straight) return handle.error();
+    if (!handle) why_not_exported_ = handle.error().message;
+    if (handle) exported = std::move(*handle);
+  }
   auto stream = driver.make_stream(number_);
   if (!stream) return stream.error();
   stream_ = std::move(*stream);
-  bool waits = flags == Flags::wanted && needs_.slots != 0;
+  bool waits = flags == Flags::wanted && !exported.empty();
   if (waits) {
     if (const Status works = prepare_flags(); !works) {
       other_stream_.reset();
@@ -59,7 +64,8 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
       waits = false;
     }
   }
-  announcement_ = fmt::format("{}{}{}{}", facts->pci_address, waits ? and_waits : "", end_of_address, *exported);
+  if (!exported.empty())
+    announcement_ = fmt::format("{}{}{}{}", facts->pci_address, waits ? and_waits : "", end_of_address, exported);
   while (marks_.size() < engine::DeviceQueue::marks) {
     auto event = driver.make_event(number_);
     if (!event) return event.error();

@@ -31,7 +31,9 @@ public:
 
   /// Why this device cannot wait for flags that were wanted; empty: it can.
   const std::string& why_no_flags() const { return why_no_flags_; }
-  /// What peers must know to map it.
+  /// Why peers cannot map it, though it serves messages to and from other nodes; empty: they can, or need not.
+  const std::string& why_not_exported() const { return why_not_exported_; }
+  /// What peers must know to map it; empty where they cannot, or need not.
   const std::string& announcement() const { return announcement_; }
   /// Maps a peer's, for reading.
   Result<const std::byte*> map(const std::string& announced);
@@ -91,7 +93,7 @@ private:
   engine::DeviceNeeds needs_;
   std::byte* begin_ = nullptr;
   std::size_t bytes_ = 0, rooms_ = 0, operands_ = 0; ///< of all; where its parts begin
-  std::string announcement_, why_no_flags_;
+  std::string announcement_, why_no_flags_, why_not_exported_;
   std::vector<void*> mapped_;
   bool kept_ = false, went_straight_ = false;
   std::unique_ptr<device::Stream> stream_;

@@ -5,6 +5,7 @@ namespace strata::comm {
 
 bool Resident::prepare(PeerSlots& slots, std::uint32_t window, std::size_t bounce_bytes) {
   slots_ = &slots;
+  queue_ = {slots.device_number(), &slots.stream()};
   input_in_place_ = buffers_.input.is_one_piece_on_device();
   output_in_place_ = buffers_.output.is_one_piece_on_device();
   if (device_of_events_ != slots.device_number()) in_flight_.clear();
@@ -32,8 +33,7 @@ bool Resident::begin(std::uint32_t index, std::size_t first, std::size_t bytes, 
   slot.block = block;
   // Input and output share the stand-in, as they share memory in a call in place.
   std::byte* const stand_in = slots_->vector_of(index);
-  if (!input_in_place_ && !failure_.keep(buffers_.input.copy_out(slots_->stream(), first, bytes, stand_in)))
-    return false;
+  if (!input_in_place_ && !failure_.keep(buffers_.input.copy_out(queue(), first, bytes, stand_in))) return false;
   room.input = input_in_place_ ? buffers_.input_begin + first : stand_in;
   room.output = output_in_place_ ? buffers_.output_begin + first : stand_in;
   room.scratch = slots_->scratch_of(index);
@@ -45,7 +45,7 @@ bool Resident::begin(std::uint32_t index, std::size_t first, std::size_t bytes, 
 void Resident::deliver(std::uint32_t index) {
   const Slot& slot = in_flight_[index];
   if (output_in_place_) return;
-  if (failure_.keep(buffers_.output.copy_in(slots_->stream(), slot.first, slot.bytes, slots_->vector_of(index))))
+  if (failure_.keep(buffers_.output.copy_in(queue(), slot.first, slot.bytes, slots_->vector_of(index))))
     (void)failure_.keep(slots_->stream().record(*slot.emptied)); // kept
 }
 

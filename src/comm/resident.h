@@ -20,7 +20,8 @@ public:
       : device_(device), buffers_(buffers), blocks_(device.bounces()) {}
   ~Resident() override { finish(); }
 
-  /// Takes host memory for the messages of up to `window` slices, `bounce_bytes` each. False: there is none.
+  /// Of buffers that are for the device of the slots (device::Vector::is_for). Takes host memory for the messages of up
+  /// to `window` slices, `bounce_bytes` each. False: there is none.
   bool prepare(PeerSlots& slots, std::uint32_t window, std::size_t bounce_bytes);
   /// After the last slice, or after a failure.
   void finish();
@@ -39,9 +40,12 @@ private:
     std::unique_ptr<device::Event> emptied;
   };
 
+  std::span<const device::StreamOn> queue() const { return {&queue_, 1}; }
+
   Device& device_;
   const CallBuffers& buffers_;
   PeerSlots* slots_ = nullptr; ///< of this call
+  device::StreamOn queue_;     ///< theirs, which reaches all of both buffers
   std::int32_t device_of_events_ = -1;
   std::vector<Slot> in_flight_;
   CallBlocks blocks_;

@@ -9,14 +9,13 @@ namespace strata::comm {
 
 Staging::~Staging() { finish(); }
 
-/// Null for no device.
 Result<Staging::Lane*> Staging::open_lane(Lanes& lanes, std::int32_t device, std::uint32_t slots) {
-  if (device < 0) return static_cast<Lane*>(nullptr);
-  auto found = std::find_if(lanes.begin(), lanes.end(), [&](const auto& lane) { return lane->device == device; });
-  if (found == lanes.end()) {
+  auto found =
+      std::find_if(lanes.known.begin(), lanes.known.end(), [&](const auto& lane) { return lane->device == device; });
+  if (found == lanes.known.end()) {
     auto stream = device_.driver().make_stream(device);
     if (!stream) return stream.error();
-    found = lanes.insert(found, std::make_unique<Lane>(Lane{device, std::move(*stream), {}}));
+    found = lanes.known.insert(found, std::make_unique<Lane>(Lane{device, std::move(*stream), {}}));
   }
   Lane& lane = **found;
   while (lane.events.size() < slots) {
@@ -27,13 +26,21 @@ Result<Staging::Lane*> Staging::open_lane(Lanes& lanes, std::int32_t device, std
   return &lane;
 }
 
+Status Staging::open_lanes(Lanes& lanes, const device::Vector& vector, std::uint32_t slots) {
+  lanes.open.clear();
+  lanes.streams.clear();
+  for (const std::int32_t device : vector.devices()) {
+    const auto lane = open_lane(lanes, device, slots);
+    if (!lane) return lane.error();
+    lanes.open.push_back(*lane);
+    lanes.streams.push_back({device, (*lane)->stream.get()});
+  }
+  return ok();
+}
+
 Status Staging::prepare(std::uint32_t slots, std::size_t slice_bytes) {
-  const auto out = open_lane(out_lanes_, buffers_.input.device(), slots);
-  if (!out) return out.error();
-  const auto in = open_lane(in_lanes_, buffers_.output.device(), slots);
-  if (!in) return in.error();
-  out_ = *out;
-  in_ = *in;
+  if (const Status opened = open_lanes(out_, buffers_.input, slots); !opened) return opened;
+  if (const Status opened = open_lanes(in_, buffers_.output, slots); !opened) return opened;
   if (slots_.size() < slots) slots_.resize(slots);
   if (!blocks_.take(slots, slice_bytes))
     return Error{ErrorKind::resource,
@@ -45,19 +52,25 @@ Status Staging::prepare(std::uint32_t slots, std::size_t slice_bytes) {
 void Staging::finish() {
   // When the call was given up, copies may still be under way.
   if (blocks_.any_in_use())
-    for (const Lanes* lanes : {&out_lanes_, &in_lanes_})
-      for (const auto& lane : *lanes)
+    for (const Lanes* lanes : {&out_, &in_})
+      for (const auto& lane : lanes->known)
         (void)lane->stream->synchronise(); // nobody needs what they copy
   blocks_.give_back();
 }
 
-bool Staging::mark(Lane& lane, std::uint32_t slot) { return failure_.keep(lane.stream->record(*lane.events[slot])); }
+bool Staging::mark(const Lanes& lanes, std::uint32_t slot) {
+  return std::all_of(lanes.open.begin(), lanes.open.end(),
+                     [&](Lane* lane) { return failure_.keep(lane->stream->record(*lane->events[slot])); });
+}
 
-bool Staging::passed(Lane& lane, std::uint32_t slot) {
+bool Staging::passed(const Lanes& lanes, std::uint32_t slot) {
   if (!failure_.why().empty()) return false;
-  const auto reached = lane.events[slot]->reached();
-  if (reached) return *reached;
-  return failure_.keep(reached.error());
+  for (Lane* const lane : lanes.open) {
+    const auto reached = lane->events[slot]->reached();
+    if (!reached) return failure_.keep(reached.error());
+    if (!*reached) return false;
+  }
+  return true;
 }
 
 bool Staging::begin(std::uint32_t index, std::size_t first, std::size_t bytes, Room& room) {
@@ -65,32 +78,32 @@ bool Staging::begin(std::uint32_t index, std::size_t first, std::size_t bytes, R
   if (block == CallBlocks::none) return false;
   slots_[index] = {first, bytes, block};
   std::byte* const bounce = blocks_.begin(block);
-  if (out_ != nullptr &&
-      !(failure_.keep(buffers_.input.copy_out(*out_->stream, first, bytes, bounce)) && mark(*out_, index)))
+  const bool goes_out = buffers_.input.on_device();
+  if (goes_out && !(failure_.keep(buffers_.input.copy_out(out_.streams, first, bytes, bounce)) && mark(out_, index)))
     return false;
   // Input and output share the block, as they share memory in a call in place.
-  room.input = out_ != nullptr ? bounce : buffers_.input_begin + first;
-  room.output = in_ != nullptr ? bounce : buffers_.output_begin + first;
+  room.input = goes_out ? bounce : buffers_.input_begin + first;
+  room.output = buffers_.output.on_device() ? bounce : buffers_.output_begin + first;
   return true;
 }
 
 bool Staging::fetched(std::uint32_t index) {
-  if (out_ == nullptr) return true;
-  if (!passed(*out_, index)) return false;
+  if (!buffers_.input.on_device()) return true;
+  if (!passed(out_, index)) return false;
   device_.count_bytes(DevicePath::staged, slots_[index].bytes);
   return true;
 }
 
 void Staging::deliver(std::uint32_t index) {
-  if (in_ == nullptr) return;
+  if (!buffers_.output.on_device()) return;
   const Slot& slot = slots_[index];
-  if (failure_.keep(buffers_.output.copy_in(*in_->stream, slot.first, slot.bytes, blocks_.begin(slot.block))))
-    (void)mark(*in_, index); // kept
+  if (failure_.keep(buffers_.output.copy_in(in_.streams, slot.first, slot.bytes, blocks_.begin(slot.block))))
+    (void)mark(in_, index); // kept
 }
 
 bool Staging::delivered(std::uint32_t index) {
-  if (in_ != nullptr) {
-    if (!passed(*in_, index)) return false;
+  if (buffers_.output.on_device()) {
+    if (!passed(in_, index)) return false;
     device_.count_bytes(DevicePath::staged, slots_[index].bytes);
   }
   blocks_.release(slots_[index].block);

@@ -42,21 +42,25 @@ private:
     std::unique_ptr<device::Stream> stream;
     std::vector<std::unique_ptr<device::Event>> events; ///< by slot
   };
-  using Lanes = std::vector<std::unique_ptr<Lane>>;
+  /// One way of a buffer: a lane for each device that it is on, mostly one.
+  struct Lanes {
+    std::vector<std::unique_ptr<Lane>> known;
+    std::vector<Lane*> open;               ///< of this call; none: the host reaches the buffer, which is used in place
+    std::vector<device::StreamOn> streams; ///< of those
+  };
   struct Slot {
     std::size_t first = 0, bytes = 0;
     std::size_t block = 0;
   };
 
+  Status open_lanes(Lanes& lanes, const device::Vector& vector, std::uint32_t slots);
   Result<Lane*> open_lane(Lanes& lanes, std::int32_t device, std::uint32_t slots);
-  bool mark(Lane& lane, std::uint32_t slot);
-  bool passed(Lane& lane, std::uint32_t slot);
+  bool mark(const Lanes& lanes, std::uint32_t slot);
+  bool passed(const Lanes& lanes, std::uint32_t slot);
 
   Device& device_;
   const CallBuffers& buffers_;
-  Lanes out_lanes_, in_lanes_; ///< from the device, and to it: both ways at once
-  Lane* out_ = nullptr;        ///< of this call; null: the host reads the input in place
-  Lane* in_ = nullptr;         ///< of this call; null: the host writes the output in place
+  Lanes out_, in_; ///< from the devices, and to them: both ways at once
   std::vector<Slot> slots_;
   CallBlocks blocks_;
   FirstFailure failure_;

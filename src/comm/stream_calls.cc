@@ -63,12 +63,12 @@ Status StreamCalls::prepare(Entry& entry) {
   const auto on_device = entry.buffers.look(device_, call.input, call.output, bytes);
   if (!on_device) return on_device.error();
   call.looked = &entry.buffers;
-  const auto prepare_on = [&](const device::Vector& buffer, const void* begin) {
-    if (!buffer.on_device()) return ok();
-    return device_.driver().prepare_reduction(buffer.device(), begin, call.element, call.operation);
-  };
-  Status ready = prepare_on(entry.buffers.output, call.output);
-  if (ready && call.input != call.output) ready = prepare_on(entry.buffers.input, call.input);
+  if (!*on_device) return ok();
+  const void* const some = entry.buffers.output.on_device() ? call.output : call.input;
+  Status ready = ok(); // the slots of a plan are where buffers were when it was made
+  for (std::int32_t device = 0; ready && device < device_.driver().devices(); ++device)
+    if (device_.was_used(device))
+      ready = device_.driver().prepare_reduction(device, some, call.element, call.operation);
   return ready;
 }
 

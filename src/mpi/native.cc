@@ -51,13 +51,13 @@ public:
   Status allocate() {
     copy_ = std::malloc(std::max<std::size_t>(extent_.bytes, 1));
     if (copy_ == nullptr) return Error{ErrorKind::resource, fmt::format("no {} bytes of host memory", extent_.bytes)};
-    auto made = device_.driver().make_stream(vector_.device());
+    auto made = device::Carriers::make(device_.driver(), vector_);
     if (!made) return made.error();
-    stream_ = std::move(*made);
+    carriers_ = std::move(*made);
     return ok();
   }
-  Status fetch() { return finished(vector_.copy_out(*stream_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
-  Status deliver() { return finished(vector_.copy_in(*stream_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
+  Status fetch() { return counted(carriers_.fetch(vector_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
+  Status deliver() { return counted(carriers_.deliver(vector_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
   /// What to pass in place of the buffer.
   void* stand_in() const {
     const auto low = static_cast<std::uintptr_t>(extent_.low);
@@ -66,17 +66,16 @@ public:
 
 private:
   std::uintptr_t first(std::uintptr_t buffer) const { return buffer + static_cast<std::uintptr_t>(extent_.low); }
-  Status finished(const Status& enqueued) {
-    if (!enqueued) return enqueued;
-    device_.count_bytes(DevicePath::staged_native, extent_.bytes);
-    return stream_->synchronise();
+  Status counted(Status copied) {
+    if (copied) device_.count_bytes(DevicePath::staged_native, extent_.bytes);
+    return copied;
   }
 
   comm::Device& device_;
   std::uintptr_t buffer_ = 0;
   Extent extent_;
   device::Vector vector_;
-  std::unique_ptr<device::Stream> stream_;
+  device::Carriers carriers_; ///< once there is a copy
   void* copy_ = nullptr;
 };
 

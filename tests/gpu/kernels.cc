@@ -157,7 +157,22 @@ double bytes_per_second(Gpu& gpu, std::size_t bytes, Enqueue enqueue) {
   return rates[3];
 }
 
+/// What no call of a few bytes on a device undercuts: one kernel is started and waited for. The median, in seconds.
+double launch_and_wait(Gpu& gpu) {
+  std::vector<double> taken;
+  const void* const from[] = {gpu.vector(0), gpu.vector(1)};
+  for (int run = 0; run < 1001; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    if (!gpu.stream().reduce(Element::float32, Operation::sum, gpu.vector(3), from, 2)) return 0;
+    if (!gpu.stream().synchronise()) return 0;
+    taken.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::nth_element(taken.begin(), taken.begin() + 500, taken.end());
+  return taken[500];
+}
+
 void measure(Gpu& gpu) {
+  std::printf("\nsum of 2 vectors of 8 bytes, started and waited for: %.1f us\n", launch_and_wait(gpu) * 1e6);
   constexpr std::size_t bytes = Gpu::most_bytes;
   const double copy =
       bytes_per_second(gpu, 2 * bytes, [&] { return gpu.stream().copy(gpu.vector(3), gpu.vector(0), bytes); });

@@ -199,6 +199,34 @@ static void refused(void) {
   release(emulated_device, memory);
 }
 
+static void keep(void* in, void* into, int* count, MPI_Datatype* type) {
+  (void)in, (void)into, (void)count, (void)type;
+}
+
+// How often strata asks what memory the buffers of ten calls are in, when it knows that they are on the device.
+static unsigned long questions_of_ten(const void* send, void* receive, MPI_Op operation) {
+  const unsigned long before = accelerator->questions();
+  for (int i = 0; i < 10; ++i)
+    MPI_Allreduce(send, receive, 20000, MPI_INT, operation, MPI_COMM_WORLD);
+  return accelerator->questions() - before;
+}
+
+static void questions(void) {
+  MPI_Op not_of_strata;
+  MPI_Op_create(keep, 1, &not_of_strata);
+  void* const send = allocate(emulated_device, 20000 * sizeof(int));
+  void* const receive = allocate(emulated_device, 20000 * sizeof(int));
+  for (int i = 0; i < 4; ++i)
+    questions_of_ten(send, receive, MPI_SUM); // past the 32nd call, before which is a look at the buffers
+  const unsigned long apart = questions_of_ten(send, receive, MPI_SUM);
+  const unsigned long in_place = questions_of_ten(MPI_IN_PLACE, receive, MPI_SUM);
+  const unsigned long native = questions_of_ten(send, receive, not_of_strata);
+  if (rank == 0) printf("device: asked %lu, in place %lu, for the MPI library %lu\n", apart, in_place, native);
+  release(emulated_device, send);
+  release(emulated_device, receive);
+  MPI_Op_free(&not_of_strata);
+}
+
 // Calls past the loss of the device, with errors returned: their class, and that no call succeeds after the first
 // error.
 static void lost(void) {
@@ -244,6 +272,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "native") == 0) native();
   if (strcmp(what, "later") == 0) later();
   if (strcmp(what, "refused") == 0) refused();
+  if (strcmp(what, "questions") == 0) questions();
   if (strcmp(what, "lost") == 0) lost();
   int all_wrong = 0;
   PMPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);

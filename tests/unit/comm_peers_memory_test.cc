@@ -62,7 +62,8 @@ std::ptrdiff_t lines_of_trouble(const std::string& log, const std::string& why) 
 }
 
 /// Two calls of four ranks on two machines, whose messages between them can go straight from and to device memory.
-MachinesRun run_on_machines(const Options& options) {
+MachinesRun run_on_machines(const Options& options, const char* faults_of_device = "",
+                            const std::string& why = "(STRATA_DEVICE_MEMORY)") {
   delaying::Office office(1);
   office.least_straight = 64;
   const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
@@ -71,6 +72,7 @@ MachinesRun run_on_machines(const Options& options) {
   constexpr int ranks = 4;
   ThreadJob job(ranks, options, {{"delaying", make}});
   DeviceJob device;
+  device.accelerator->faults = *device::parse_faults(faults_of_device);
   device.give_devices<SharingDriver>(job);
   Faults faults(ranks);
   testing::internal::CaptureStderr();
@@ -82,7 +84,7 @@ MachinesRun run_on_machines(const Options& options) {
       faults.add(**context, fault_of(**context, *device.accelerator, on_device(300000, Place::same, salt)));
   });
   MachinesRun run;
-  run.lines = lines_of_trouble(testing::internal::GetCapturedStderr(), "(STRATA_DEVICE_MEMORY)");
+  run.lines = lines_of_trouble(testing::internal::GetCapturedStderr(), why);
   run.faults = faults.text() + office.complaints();
   run.taken = job.process(0).device()->memory().most_taken();
   for (int rank = 0; rank < ranks; ++rank)
@@ -91,12 +93,30 @@ MachinesRun run_on_machines(const Options& options) {
   return run;
 }
 
-TEST(PeerCalls, DoWithoutLandingsWhereDeviceMemoryIsShort) {
+Options of_two_machines() {
   Options options = with_algorithm("direct+direct", std::uint64_t{1} << 20, 4);
   options.levels = "2x2";
   options.transports = "loop,delaying";
   options.probe = 0;
   options.log_choice = true;
+  return options;
+}
+
+// Peers of the node cannot map it, but a network does not ask for that.
+TEST(PeerCalls, GoStraightToOtherNodesWhereMemoryCannotBeExported) {
+  for (const char* fault : {"deny-ipc", "deny-open"}) {
+    const MachinesRun run = run_on_machines(of_two_machines(), fault, "is denied");
+    EXPECT_EQ(run.faults, "") << fault;
+    EXPECT_EQ(run.lines, 4) << fault << ": one of each rank";
+    ASSERT_TRUE(run.rows.contains("GPUDirect")) << fault;
+    EXPECT_EQ(run.rows.at("GPUDirect").calls, 8u) << fault;
+    EXPECT_FALSE(run.rows.contains("staged")) << fault;
+    EXPECT_EQ(run.rows.at("peer").bytes, 0u) << fault << ": nothing is put into slots for peers";
+  }
+}
+
+TEST(PeerCalls, DoWithoutLandingsWhereDeviceMemoryIsShort) {
+  Options options = of_two_machines();
   const MachinesRun ample = run_on_machines(options);
   EXPECT_EQ(ample.faults, "");
   ASSERT_TRUE(ample.rows.contains("GPUDirect"));

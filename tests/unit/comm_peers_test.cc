@@ -62,6 +62,21 @@ TEST(PeerCalls, ReachOtherDevicesOfTheMachine) {
   EXPECT_GT(seen.rows.at("peer").calls, 0u);
 }
 
+// What comes from a pool, or is mapped virtually, is for the devices that the program gave access to it.
+TEST(PeerCalls, AreStagedWhereABufferIsInAPoolOfAnotherDevice) {
+  const std::vector<DeviceCall> calls{on_device(50000, Place::same), on_device(50000, Place::apart),
+                                      on_device(50000, Place::same)}; // apart: on two devices, the slots' and another
+  const Seen seen = seen_by(with_algorithm("direct"), 2, calls, "devices=2,pools");
+  EXPECT_EQ(seen.faults, "");
+  EXPECT_EQ(seen.rows.at("peer").calls, 2u * 2);
+  EXPECT_EQ(seen.rows.at("staged").calls, 2u);
+  const Seen others = seen_by(with_algorithm("direct"), 2, calls, "devices=2");
+  EXPECT_EQ(others.faults, "");
+  EXPECT_EQ(others.rows.at("peer").calls, 2u * 3);
+  for (const char* algorithm : {"direct", "board"})
+    EXPECT_EQ(seen_by(with_algorithm(algorithm), 2, mixtures({7, 50000}), "devices=2,pools").faults, "") << algorithm;
+}
+
 TEST(PeerCalls, AreStagedWhereSlotsCannotBeHad) {
   for (const char* faults : {"fail-allocation", "deny-ipc", "deny-open"}) {
     const Seen seen = seen_by(with_algorithm("direct"), 3, mixtures({5, 50000}), faults);

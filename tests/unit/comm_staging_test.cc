@@ -38,7 +38,7 @@ public:
   explicit HaltingDriver(const std::shared_ptr<Accelerator>& accelerator)
       : EmulatedDriver(accelerator), memory_(accelerator->memory),
         gate_(reinterpret_cast<std::uint32_t*>(
-            *accelerator->memory.allocate(Kind::pinned, -1, 64, device::Export::refused))) {
+            *accelerator->memory.allocate(Kind::pinned, -1, 64, device::Origin::program))) {
     *gate_ = 0;
   }
   void halt(const Standstill& standstill) { standstill_ = standstill; }

@@ -144,6 +144,30 @@ std::string on_two_ranks(const Body& body, const char* trouble = "") {
   return faults.text();
 }
 
+/// Says on which devices reductions were prepared.
+struct PreparedDriver : device::EmulatedDriver {
+  using EmulatedDriver::EmulatedDriver;
+  Status prepare_reduction(std::int32_t device, const void*, Element, Operation) override {
+    prepared.insert(device);
+    return ok();
+  }
+  std::set<std::int32_t> prepared;
+};
+
+TEST(StreamCalls, ArePreparedOnEveryDeviceThatMayHaveSlots) {
+  const auto body = [](Rank rank) -> std::string {
+    KindOfMemory before(rank.accelerator, Kind::device, 2, 400, 0); // a plan's slots are there from now on
+    const Call blocking{before.pointer(), before.pointer(), 100, Element::int32, Operation::sum};
+    if (rank.context.all_reduce(blocking) != Outcome::done) return "not done\n";
+    Vectors vectors(rank.accelerator, rank.context, 100, 1);
+    if (!vectors.fill(rank.program) || !rank.calls.enqueue(vectors.call(), &rank.program)) return "not enqueued\n";
+    if (!vectors.fetch(rank.program) || !rank.program.synchronise()) return "not fetched\n";
+    const auto& prepared = static_cast<PreparedDriver&>(rank.device.driver()).prepared;
+    return vectors.fault() + (prepared == std::set<std::int32_t>{0, 2} ? "" : "prepared elsewhere\n");
+  };
+  EXPECT_EQ(on_two_ranks<PreparedDriver>(body, "devices=3"), "");
+}
+
 /// A word that nobody has set yet.
 std::uint32_t* new_word(Device& device) {
   auto* const word = static_cast<std::uint32_t*>(*device.driver().allocate_pinned(64));

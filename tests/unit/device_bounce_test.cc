@@ -18,8 +18,9 @@ constexpr std::size_t page = 4096;
 
 class DeviceBuffers : public testing::Test {
 protected:
-  std::byte* allocate(Kind kind, std::size_t bytes, void* at = nullptr) {
-    return *accelerator_->memory.allocate(kind, 0, bytes, Export::refused, at);
+  std::byte* allocate(Kind kind, std::size_t bytes, void* at = nullptr, std::int32_t device = 0,
+                      Origin origin = Origin::program) {
+    return *accelerator_->memory.allocate(kind, device, bytes, origin, at);
   }
   /// Reserved addresses.
   static std::byte* room_for(std::size_t bytes) {
@@ -60,11 +61,38 @@ TEST_F(DeviceBuffers, AreCopiedPieceByPieceWhereTwoAllocationsMeet) {
   Vector vector;
   ASSERT_TRUE(vector.look(driver_, room + 50, 2 * page - 60));
   const auto stream = std::move(*driver_.make_stream(0));
-  ASSERT_TRUE(vector.copy_in(*stream, offset, bytes, wanted.data()));
-  ASSERT_TRUE(vector.copy_out(*stream, offset, bytes, seen.data()));
+  const StreamOn queue{0, stream.get()};
+  ASSERT_TRUE(vector.copy_in({&queue, 1}, offset, bytes, wanted.data()));
+  ASSERT_TRUE(vector.copy_out({&queue, 1}, offset, bytes, seen.data()));
   ASSERT_TRUE(stream->synchronise());
   EXPECT_EQ(std::memcmp(wanted.data(), seen.data(), bytes), 0);
   EXPECT_EQ(**accelerator_->memory.reach(room + page + 5, 1), wanted[page + 5 - 150]);
+}
+
+TEST_F(DeviceBuffers, AreCopiedByStreamsOfTheDevicesThatTheyAreOn) {
+  accelerator_->faults.devices = 3;
+  std::byte* const room = room_for(4 * page);
+  allocate(Kind::device, page, room, 2, Origin::pool_of_program);
+  allocate(Kind::pinned, page, room + page);
+  allocate(Kind::device, page, room + 2 * page, 1, Origin::pool_of_program);
+  allocate(Kind::device, page, room + 3 * page, 2);
+  Vector vector;
+  ASSERT_TRUE(vector.look(driver_, room, 4 * page));
+  EXPECT_EQ(vector.devices(), (std::vector<std::int32_t>{2, 1}));
+  for (std::int32_t device = 0; device < 3; ++device)
+    EXPECT_FALSE(vector.is_for(device));
+  std::vector<std::byte> wanted(4 * page), seen(4 * page);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = static_cast<std::byte>(i * 31 % 251);
+  auto carriers = Carriers::make(driver_, vector);
+  ASSERT_TRUE(carriers);
+  ASSERT_TRUE(carriers->deliver(vector, 0, wanted.size(), wanted.data()));
+  ASSERT_TRUE(carriers->fetch(vector, 0, seen.size(), seen.data()));
+  EXPECT_EQ(wanted, seen);
+  // Of one device, and of memory that others reach too.
+  ASSERT_TRUE(vector.look(driver_, room + 2 * page, 2 * page));
+  EXPECT_TRUE(vector.is_for(1));
+  EXPECT_FALSE(vector.is_for(2));
 }
 
 TEST_F(DeviceBuffers, PassThroughNoMorePinnedMemoryThanAllowed) {

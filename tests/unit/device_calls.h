@@ -26,7 +26,9 @@ public:
     if (kind == Kind::host)
       host_.resize(bytes + offset);
     else
-      begin_ = *accelerator.memory.allocate(kind, device, bytes + offset, device::Export::refused, at);
+      begin_ = *accelerator.memory.allocate(
+          kind, device, bytes + offset,
+          accelerator.faults.pools ? device::Origin::pool_of_program : device::Origin::program, at);
   }
   ~KindOfMemory() {
     if (begin_ != nullptr) (void)accelerator_.memory.free(begin_, kind_);

@@ -158,11 +158,25 @@ TEST_F(EmulatedDevice, LetsAKernelReachAnotherDeviceOnlyOncePeerAccessIsEnabled)
   EXPECT_EQ(*alias(out), 4);
 }
 
+TEST_F(EmulatedDevice, LetsNoCopyOfAnotherDeviceReachAPool) {
+  use("devices=2");
+  std::int32_t host = 1;
+  void* const pool = *accelerator_->memory.allocate(Kind::device, 1, 4, Origin::pool_of_program);
+  void* const other = *accelerator_->memory.allocate(Kind::device, 1, 4, Origin::program);
+  EXPECT_FALSE(driver_.memory_of(pool)->exportable);
+  EXPECT_TRUE(driver_.memory_of(other)->exportable);
+  EXPECT_FALSE(driver_.export_memory(other)) << "it is not for strata to export";
+  EXPECT_FALSE(stream(0)->copy(pool, &host, 4));
+  EXPECT_FALSE(stream(0)->copy(&host, pool, 4));
+  EXPECT_TRUE(stream(1)->copy(pool, &host, 4));
+  EXPECT_TRUE(stream(0)->copy(other, &host, 4));
+}
+
 TEST_F(EmulatedDevice, GivesANewIdToMemoryAtAnAddressThatWasUsedBefore) {
   void* const memory = memory_of({1});
   const std::uint64_t before = driver_.memory_of(memory)->buffer;
   ASSERT_TRUE(driver_.free(memory));
-  ASSERT_TRUE(accelerator_->memory.allocate(Kind::device, 0, 4, Export::allowed, memory));
+  ASSERT_TRUE(accelerator_->memory.allocate(Kind::device, 0, 4, Origin::strata, memory));
   EXPECT_NE(driver_.memory_of(memory)->buffer, before);
 }
 
@@ -208,7 +222,7 @@ TEST_F(EmulatedDevice, RefusesToOpenWhatThisProcessExported) {
 
 TEST_F(EmulatedDevice, DeniesAndFailsWhatItsFaultsSay) {
   use("devices=2,deny-ipc,deny-peer,fail-allocation,fail-pinned,fail-streams,no-words,captures");
-  void* const memory = *accelerator_->memory.allocate(Kind::device, 0, 8, Export::allowed);
+  void* const memory = *accelerator_->memory.allocate(Kind::device, 0, 8, Origin::strata);
   EXPECT_EQ(driver_.export_memory(memory).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(driver_.enable_peer_access(0, 1).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(driver_.allocate(0, 8).error().kind, ErrorKind::resource);

@@ -15,8 +15,8 @@ namespace strata::engine {
 
 using namespace hierarchies;
 using device::Accelerator;
-using device::Export;
 using device::Kind;
+using device::Origin;
 using type::Element;
 using type::Operation;
 
@@ -84,7 +84,7 @@ public:
       Part& part = parts.emplace_back();
       part.is_device = (on_device >> rank & 1) != 0;
       part.memory = *accelerator_->memory.allocate(part.is_device ? Kind::device : Kind::managed, device_of(rank),
-                                                   bytes, Export::refused);
+                                                   bytes, Origin::program);
       const auto mine = contribution_(job, rank);
       std::memcpy(*accelerator_->memory.reach(part.memory, bytes), mine.data(), bytes);
       Request& request = part.request;
@@ -179,6 +179,10 @@ public:
     for (const auto& device : devices_)
       if (const auto rows = device->tallies(); rows.contains(path)) sum += rows.at(path).bytes;
     return sum;
+  }
+  /// Whether there is one whose queue others' queues wait for.
+  bool sets_flags() const {
+    return std::any_of(plans_.begin(), plans_.end(), [](const auto& plan) { return plan->sets_flags(); });
   }
   std::uint64_t put_bytes() const { return bytes_by("peer"); }
   std::function<void()> between_steps_ = [] {};

@@ -27,6 +27,27 @@ TEST(DeviceFlags, WaitsForFlagsWhereEachRankHasADevice) {
     }
 }
 
+// What the network fetches from a device, or puts there, a queue may have to wait for a flag to fill, or to read.
+TEST(DeviceFlags, WaitsForFlagsBesideMessagesThatGoStraight) {
+  std::mt19937 random(std::random_device{}());
+  Devices kind = of_their_own();
+  kind.least_straight = 64;
+  for (const Machine& machine : {factors({2, 2}), factors({2, 3}), nodes({4, 1, 3})})
+    for (const hier::Composition& composition : some_compositions(2, 8, random)) {
+      const unsigned seed = std::random_device{}();
+      Setting setting{hierarchy(machine, by_node(machine)), composition, Carriage::both};
+      setting.window = 1 + seed % 4;
+      expect_right(setting, seed, kind);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  Setting setting{hierarchy(factors({2, 2}), by_node(factors({2, 2}))), {}, Carriage::both};
+  setting.composition = *hier::composition_from("direct+ring", setting.hierarchy);
+  DeviceWorld world(setting, 1, kind);
+  EXPECT_EQ(world.run({Element::int32, Operation::sum, 4000, vectors::Buffers::Place::same, 1}, ~0U), "");
+  EXPECT_GT(world.bytes_by("GPUDirect"), 0u);
+  EXPECT_TRUE(world.sets_flags());
+}
+
 /// Nothing is seen to have run before the gate is opened; reductions are counted as they are put into a queue.
 struct CountingStream : device::PassingStream {
   using PassingStream::PassingStream;

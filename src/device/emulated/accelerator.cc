@@ -22,4 +22,12 @@ Status Accelerator::check_reach(std::int32_t device, const void* pointer, std::s
       fmt::format("device {} has no access to device {}'s memory at {}", device, found.device, pointer));
 }
 
+Status Accelerator::check_pools(std::int32_t device, const void* pointer) const {
+  if (memory.origin_of(pointer) != Origin::pool_of_program) return ok();
+  const Memory found = memory.find(pointer);
+  if (found.kind != Kind::device || found.device == device) return ok();
+  return Error{ErrorKind::unsupported,
+               fmt::format("device {} has no access to the pool of device {} with {}", device, found.device, pointer)};
+}
+
 } // namespace strata::device

@@ -51,6 +51,8 @@ public:
     // As a driver does, which knows the allocations before it enqueues.
     if (const auto reached = accelerator_->memory.reach(to, bytes); !reached) return reached.error();
     if (const auto reached = accelerator_->memory.reach(from, bytes); !reached) return reached.error();
+    for (const void* place : {static_cast<const void*>(to), from})
+      if (const Status reached = accelerator_->check_pools(device_, place); !reached) return reached;
     enqueue([accelerator = accelerator_.get(), to, from, bytes] { return accelerator->copy(to, from, bytes); });
     return ok();
   }
@@ -163,14 +165,14 @@ Result<void*> EmulatedDriver::allocate(std::int32_t device, std::size_t bytes) {
   if (const Status there = check_device(device); !there) return there.error();
   if (accelerator_->faults.fail_allocation)
     return Error{ErrorKind::resource, fmt::format("cannot allocate {} bytes on emulated device {}", bytes, device)};
-  const auto made = accelerator_->memory.allocate(Kind::device, device, bytes, Export::allowed);
+  const auto made = accelerator_->memory.allocate(Kind::device, device, bytes, Origin::strata);
   if (!made) return made.error();
   return static_cast<void*>(*made);
 }
 
 Result<void*> EmulatedDriver::allocate_managed(std::int32_t device, std::size_t bytes) {
   if (const Status there = check_device(device); !there) return there.error();
-  const auto made = accelerator_->memory.allocate(Kind::managed, device, bytes, Export::refused);
+  const auto made = accelerator_->memory.allocate(Kind::managed, device, bytes, Origin::strata);
   if (!made) return made.error();
   return static_cast<void*>(*made);
 }
@@ -178,7 +180,7 @@ Result<void*> EmulatedDriver::allocate_managed(std::int32_t device, std::size_t 
 Result<void*> EmulatedDriver::allocate_pinned(std::size_t bytes) {
   if (accelerator_->faults.fail_pinned)
     return Error{ErrorKind::resource, fmt::format("cannot pin {} bytes for the emulated device", bytes)};
-  const auto made = accelerator_->memory.allocate(Kind::pinned, -1, bytes, Export::refused);
+  const auto made = accelerator_->memory.allocate(Kind::pinned, -1, bytes, Origin::strata);
   if (!made) return made.error();
   return static_cast<void*>(*made);
 }

@@ -21,7 +21,10 @@ public:
     return ok();
   }
   std::string why_blind() override;
-  Result<Memory> memory_of(const void* pointer) override { return accelerator_->memory.find(pointer); }
+  Result<Memory> memory_of(const void* pointer) override {
+    accelerator_->questions.fetch_add(1, std::memory_order_relaxed);
+    return accelerator_->memory.find(pointer);
+  }
   std::int32_t devices() override { return accelerator_->faults.devices; }
   Result<Facts> facts(std::int32_t device) override;
   std::int32_t links(std::int32_t) override { return -1; }

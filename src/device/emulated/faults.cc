@@ -19,6 +19,7 @@ struct Switch {
 constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
                                {"deny-open", &Faults::deny_open},
                                {"deny-peer", &Faults::deny_peer},
+                               {"pools", &Faults::pools},
                                {"fail-allocation", &Faults::fail_allocation},
                                {"fail-pinned", &Faults::fail_pinned},
                                {"fail-streams", &Faults::fail_streams},
@@ -71,11 +72,12 @@ Result<Faults> parse_faults(const std::string& text) {
   if (text.empty()) return faults;
   for (const std::string_view word : split(text, ','))
     if (!set(faults, word))
-      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
-                                        "fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
-                                        "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, link=0-1, "
-                                        "lost-after=COPIES)",
-                                        printable(word)));
+      return argument_error(
+          fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
+                      "pools, fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
+                      "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, link=0-1, "
+                      "lost-after=COPIES)",
+                      printable(word)));
   return faults;
 }
 

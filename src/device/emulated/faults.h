@@ -19,6 +19,7 @@ struct Faults {
   bool deny_ipc = false;                                    ///< as in a container of its own
   bool deny_open = false;       ///< of what peers could export: they are in other containers
   bool deny_peer = false;       ///< as between GPUs behind different bridges
+  bool pools = false;           ///< which the program's memory comes from, so that other devices have no access to it
   bool fail_allocation = false; ///< of device memory of strata's own
   bool fail_pinned = false;     ///< of pinned memory
   bool fail_streams = false;

@@ -82,11 +82,12 @@ Result<std::byte*> MemoryTable::map(Allocation made, void* at) {
   return begin;
 }
 
-Result<std::byte*> MemoryTable::allocate(Kind kind, std::int32_t device, std::size_t bytes, Export exportable,
-                                         void* at) {
+Result<std::byte*> MemoryTable::allocate(Kind kind, std::int32_t device, std::size_t bytes, Origin origin, void* at) {
   if (bytes == 0 || kind == Kind::host) return argument_error("no emulated memory of 0 bytes or host kind");
   Allocation made;
-  made.memory = {kind, kind == Kind::pinned ? -1 : device, 0, nullptr, bytes, exportable == Export::allowed};
+  const bool exportable = kind == Kind::device && origin != Origin::pool_of_program;
+  made.memory = {kind, kind == Kind::pinned ? -1 : device, 0, nullptr, bytes, exportable};
+  made.origin = origin;
   made.mapped_bytes = whole_pages(bytes);
   if (::getrandom(&made.nonce, sizeof made.nonce, 0) != sizeof made.nonce)
     return Error{ErrorKind::resource, fmt::format("no random bytes for a nonce: {}", reason())};
@@ -126,6 +127,12 @@ Memory MemoryTable::find(const void* pointer) const {
   return found == table_.end() ? Memory{} : found->second.memory;
 }
 
+Origin MemoryTable::origin_of(const void* pointer) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = at_or_before(pointer);
+  return found == table_.end() ? Origin::strata : found->second.origin;
+}
+
 Result<std::byte*> MemoryTable::reach(const void* pointer, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
   return reach_locked(pointer, bytes);
@@ -157,7 +164,8 @@ Result<std::byte*> MemoryTable::reach_locked(const void* pointer, std::size_t by
 Result<std::string> MemoryTable::export_memory(const void* begin) const {
   const std::lock_guard lock(mutex_);
   const auto found = table_.find(static_cast<const std::byte*>(begin));
-  if (found == table_.end() || !found->second.memory.exportable || !found->second.opened_from.empty())
+  if (found == table_.end() || !found->second.memory.exportable || found->second.origin != Origin::strata ||
+      !found->second.opened_from.empty())
     return Error{ErrorKind::unsupported, fmt::format("the memory at {} cannot be exported", begin)};
   const Exported exported{found->second.nonce, found->second.memory.bytes, ::getpid(), found->second.descriptor};
   return std::string(reinterpret_cast<const char*>(&exported), sizeof exported);

@@ -14,7 +14,8 @@
 
 namespace strata::device {
 
-enum class Export : bool { refused, allowed };
+/// Whose memory it is, and where it comes from. Strata exports what is its own, and nothing else.
+enum class Origin : std::uint8_t { strata, program, pool_of_program };
 
 struct Allocation {
   Memory memory;
@@ -22,6 +23,7 @@ struct Allocation {
   std::size_t mapped_bytes = 0;
   int descriptor = -1;
   std::uint64_t nonce = 0;
+  Origin origin = Origin::strata;
   std::string opened_from;    ///< what another process exported; empty for own memory
   std::uint32_t openings = 0; ///< how often that was opened and not closed
 };
@@ -36,11 +38,13 @@ public:
 
   /// New memory, filled with garbage. `at`: the address to have, where the caller has reserved room, or where memory
   /// of that size was freed; null: any.
-  Result<std::byte*> allocate(Kind kind, std::int32_t device, std::size_t bytes, Export exportable, void* at = nullptr);
+  Result<std::byte*> allocate(Kind kind, std::int32_t device, std::size_t bytes, Origin origin, void* at = nullptr);
   /// Errors: argument, when nothing of that kind begins there.
   Status free(void* begin, Kind kind);
 
   Memory find(const void* pointer) const;
+  /// Of strata for what is no allocation's.
+  Origin origin_of(const void* pointer) const;
   /// Where the emulated copies and kernels find the range; what is no allocation's is the host's own. An error when the
   /// range leaves its allocation.
   Result<std::byte*> reach(const void* pointer, std::size_t bytes) const;

@@ -18,10 +18,10 @@ const std::shared_ptr<Accelerator>& accelerator() {
   return only;
 }
 
-/// As from a pool or a virtual mapping: no other process can map what is the program's.
 void* allocate_at(Kind kind, int device, std::size_t bytes, void* at) {
   accelerator()->initialised.store(true, std::memory_order_release);
-  const auto made = accelerator()->memory.allocate(kind, device, bytes, Export::refused, at);
+  const Origin origin = accelerator()->faults.pools ? Origin::pool_of_program : Origin::program;
+  const auto made = accelerator()->memory.allocate(kind, device, bytes, origin, at);
   return made ? *made : nullptr;
 }
 
@@ -63,6 +63,8 @@ int enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes) {
 
 int synchronise(void* stream) { return stream_of(stream).synchronise() ? 0 : 1; }
 
+unsigned long questions() { return accelerator()->questions.load(); }
+
 static_assert(emulated_host == static_cast<int>(Kind::host) && emulated_pinned == static_cast<int>(Kind::pinned) &&
               emulated_managed == static_cast<int>(Kind::managed) && emulated_device == static_cast<int>(Kind::device));
 
@@ -88,7 +90,7 @@ strata::device::Driver* strata_device_v1(const strata::Options*, const std::stri
 
 const strata_emulated_device* strata_emulated_device_v1() {
   using namespace strata::device;
-  static const strata_emulated_device functions = {allocate,    allocate_pair,  release,      copy,
-                                                   make_stream, destroy_stream, enqueue_copy, synchronise};
+  static const strata_emulated_device functions = {allocate,       allocate_pair, release,     copy,     make_stream,
+                                                   destroy_stream, enqueue_copy,  synchronise, questions};
   return &functions;
 }

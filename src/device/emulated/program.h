@@ -34,6 +34,8 @@ struct strata_emulated_device {
   int (*enqueue_copy)(void* stream, void* to, const void* from, size_t bytes);
   /* Waits until all in the stream has run: 0, or 1 when something failed. */
   int (*synchronise)(void* stream);
+  /* How often strata has asked what memory a pointer is in. */
+  unsigned long (*questions)(void);
 };
 
 typedef const struct strata_emulated_device* (*strata_emulated_device_entry)(void);
