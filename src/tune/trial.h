@@ -3,8 +3,8 @@
 // calls (as STAR-MPI does among the algorithms of a collective: Faraj, Yuan and Lowenthal, ICS 2006).
 //
 // In each round every way that is left serves a run of consecutive calls; the first of a run are not counted, because
-// they find the caches as the way before left them. Where there is much noise, runs of short calls become longer after
-// the first round. A way's time in a round is the mean of the others: not the median, because with more ranks than
+// they find the caches as the way before left them. Runs of short calls become longer after the first round, most where
+// there is much noise. A way's time in a round is the mean of the others: not the median, because with more ranks than
 // cores a few calls of a run take all of its time. Over the rounds a way counts by their median, of an even number the
 // slower one of the two: the best round would be a prize for ways whose times vary, the mean would be that of what else
 // the machine did. After each round the ranks exchange these times, and each way counts by its smallest time over the

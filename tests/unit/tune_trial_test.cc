@@ -215,6 +215,16 @@ TEST(Trial, HasNoFinalWithoutANetwork) {
   EXPECT_EQ(run(crowded, close), 2u * 6 + 7u * (8 + 80 + 8 + 73));
 }
 
+TEST(Trial, CountsMoreOfVeryShortCallsWithoutNoise) {
+  const auto calls_of = [](double seconds) {
+    std::vector<Trial> ranks(2, Trial(2, 8, Noise::little));
+    return run(ranks, [&](std::size_t, std::size_t way, std::size_t) { return way == 0 ? seconds : 1.1 * seconds; });
+  };
+  EXPECT_EQ(calls_of(0.15e-6), 2u * 6 + 3u * 2 * (8 + 96));
+  EXPECT_EQ(calls_of(1e-6), 2u * 6 + 3u * (8 + 50 + 8 + 45));
+  EXPECT_EQ(calls_of(10e-6), 2u * 6 + 3u * 2 * 24);
+}
+
 TEST(Trial, DropsAWayThatWasBehindInTwoRounds) {
   std::vector<Trial> ranks(2, Trial(2, 8));
   const std::size_t calls =
