@@ -18,6 +18,7 @@ struct strata_context {
   std::unique_ptr<strata::comm::Context> links;
   std::unique_ptr<strata::comm::Bootstrap> alone;       ///< kept for its release function
   strata::comm::Device* device = nullptr;               ///< where buffers may be; null: in the host's memory
+  strata::comm::CallBuffers buffers;                    ///< of the present call of a context of one rank
   std::unique_ptr<strata::comm::StreamCalls> on_stream; ///< null: no accelerator; last, because it uses the others
 };
 
@@ -54,11 +55,11 @@ Status reduce_with_others(comm::Context& links, const comm::Call& call) {
 }
 
 /// On the thread of the call, or on that of the calls on streams.
-Status reduce(const strata_context& context, const comm::Call& call) {
+Status reduce(strata_context& context, const comm::Call& call) {
   if (context.links) return reduce_with_others(*context.links, call);
   if (call.output == call.input) return ok();
   const std::size_t bytes = static_cast<std::size_t>(call.elements) * type::bytes_of(call.element);
-  return comm::copy_anywhere(context.device, call.output, call.input, bytes);
+  return comm::copy_anywhere(context.device, context.buffers, call.output, call.input, bytes);
 }
 
 Status create(std::unique_ptr<comm::Bootstrap> bootstrap, strata_context& made) {

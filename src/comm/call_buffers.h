@@ -17,4 +17,8 @@ struct CallBuffers {
   bool on_device() const { return input.on_device() || output.on_device(); }
 };
 
+/// Copies from one buffer of any kind to another, to the end; what memory they are in goes to `buffers`, which is kept
+/// for the next call. `device` may be null.
+Status copy_anywhere(Device* device, CallBuffers& buffers, void* to, const void* from, std::size_t bytes);
+
 } // namespace strata::comm

@@ -344,7 +344,7 @@ private:
   Status share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots);
   std::vector<const std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
                                           const std::vector<std::string>& announced);
-  void tell_trouble_with_peers(const std::string& why);
+  void tell_trouble_with_peers(std::string_view why);
   void tell_trouble_with_flags(const std::string& why);
   void tell_of_flags();
   void tell_trouble_with_pinning();

@@ -54,10 +54,9 @@ bool Context::uses_device(const Call& call, std::size_t bytes) {
 bool Context::reduces_on_device(const Call& call, const Way& way) {
   if (way.slots == nullptr || !way.plan->uses_device()) return false;
   const std::int32_t device = way.slots->device_number();
-  if (!buffers_.input.is_for(device) || !buffers_.output.is_for(device)) {
-    tell_trouble_with_peers(fmt::format("a buffer is on another device than {}, in memory of a pool or of a virtual "
-                                        "mapping, which may be for that device alone",
-                                        device));
+  if (!buffers_.input.is_in_reach_of(device) || !buffers_.output.is_in_reach_of(device)) {
+    tell_trouble_with_peers("a buffer is on another device, in memory of a pool or of a virtual mapping, which may be "
+                            "for that device alone");
     return false;
   }
   const Status reduces = way.slots->reduces(call.element, call.operation);

@@ -105,8 +105,8 @@ void Context::conclude_look(Decision& decision, std::size_t bytes) {
   const Way& way = watched_way(decision);
   const double mine = review.sum / calls_of_a_look(bytes), before = way.seconds;
   if (!bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine)) {
-    review.alarms = 0; // this look saw nothing; run() tells whether there are others
-    return begin_review(decision, bytes);
+    review.alarms = 0;
+    return begin_review(decision, bytes); // as after any look; run() makes it the last one, on all ranks
   }
   const double seconds = *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end());
   // A rest with a way that has become faster is to go on.

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/device.h"
 
-#include "device/vector.h"
 #include "topo/local_facts.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <string_view>
-#include <vector>
 
 namespace strata::comm {
 namespace {
@@ -61,55 +58,6 @@ std::string Device::new_trouble() {
   std::string why = bounces_.why_not();
   if (why.empty() || told_.exchange(true)) return {};
   return why;
-}
-
-namespace {
-
-/// Where no stream reaches both, through the host.
-Status copy_by_pieces(device::Driver& driver, const device::Vector& to, std::byte* to_begin, const device::Vector& from,
-                      const std::byte* from_begin, std::size_t bytes) {
-  constexpr std::size_t most = std::size_t{1} << 20;
-  auto out = device::Carriers::make(driver, from), in = device::Carriers::make(driver, to);
-  if (!out) return out.error();
-  if (!in) return in.error();
-  std::vector<std::byte> host(std::min(bytes, most));
-  for (std::size_t done = 0, piece = 0; done < bytes; done += piece) {
-    piece = std::min(most, bytes - done);
-    const std::byte* source = from_begin + done;
-    std::byte* const passage = host.data();
-    if (from.on_device()) {
-      if (const Status fetched = out->fetch(from, done, piece, passage); !fetched) return fetched;
-      source = passage;
-    }
-    if (!to.on_device())
-      std::memcpy(to_begin + done, source, piece);
-    else if (const Status delivered = in->deliver(to, done, piece, source); !delivered)
-      return delivered;
-  }
-  return ok();
-}
-
-} // namespace
-
-Status copy_anywhere(Device* device, void* to, const void* from, std::size_t bytes) {
-  device::Vector target, source;
-  if (device != nullptr && device->in_use()) {
-    if (const Status looked = target.look(device->driver(), to, bytes); !looked) return looked;
-    if (const Status looked = source.look(device->driver(), from, bytes); !looked) return looked;
-  }
-  auto* const to_begin = static_cast<std::byte*>(to);
-  const auto* const from_begin = static_cast<const std::byte*>(from);
-  if (!target.on_device() && !source.on_device()) {
-    std::memcpy(to, from, bytes);
-    return ok();
-  }
-  if (!target.is_one_piece_on_device() || !source.is_for(target.device()))
-    return copy_by_pieces(device->driver(), target, to_begin, source, from_begin, bytes);
-  const auto stream = device->driver().make_stream(target.device());
-  if (!stream) return stream.error();
-  const device::StreamOn queue{target.device(), stream->get()};
-  if (const Status enqueued = source.copy_out({&queue, 1}, 0, bytes, to_begin); !enqueued) return enqueued;
-  return (*stream)->synchronise();
 }
 
 } // namespace strata::comm

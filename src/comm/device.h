@@ -53,7 +53,7 @@ public:
 
   /// Whether a buffer was ever seen on it: then slots of a plan may be there.
   bool was_used(std::int32_t number) const {
-    return number < most_devices && (all_used_.load(std::memory_order_relaxed) >> number & 1) != 0;
+    return number >= 0 && number < most_devices && (all_used_.load(std::memory_order_relaxed) >> number & 1) != 0;
   }
 
   /// Where that device lies. Asked of hwloc and the driver once, which takes milliseconds. Nothing is known of it
@@ -89,7 +89,7 @@ private:
   device::BouncePool bounces_; // refers to the driver
   engine::ScratchBudget memory_;
   StreamWords words_;                              // refers to the driver
-  static constexpr std::int32_t most_devices = 64; ///< of a process
+  static constexpr std::int32_t most_devices = 64; ///< of a process; nothing is prepared on more
   std::atomic<std::int32_t> used_{-1};
   std::atomic<std::uint64_t> all_used_{0}; ///< a bit for each
   std::mutex place_mutex_;
@@ -97,8 +97,5 @@ private:
   std::array<Count, device_paths> counts_{};
   std::atomic<bool> told_{false}, told_of_peers_{false}, told_of_flags_{false}, told_of_waits_{false};
 };
-
-/// Copies between buffers of any kind, to the end. `device` may be null.
-Status copy_anywhere(Device* device, void* to, const void* from, std::size_t bytes);
 
 } // namespace strata::comm

@@ -20,8 +20,8 @@ public:
       : device_(device), buffers_(buffers), blocks_(device.bounces()) {}
   ~Resident() override { finish(); }
 
-  /// Of buffers that are for the device of the slots (device::Vector::is_for). Takes host memory for the messages of up
-  /// to `window` slices, `bounce_bytes` each. False: there is none.
+  /// Of buffers in reach of the device of the slots (device::Vector::is_in_reach_of). Takes host memory for the
+  /// messages of up to `window` slices, `bounce_bytes` each. False: there is none.
   bool prepare(PeerSlots& slots, std::uint32_t window, std::size_t bounce_bytes);
   /// After the last slice, or after a failure.
   void finish();

@@ -64,11 +64,11 @@ Status StreamCalls::prepare(Entry& entry) {
   if (!on_device) return on_device.error();
   call.looked = &entry.buffers;
   if (!*on_device) return ok();
-  const void* const some = entry.buffers.output.on_device() ? call.output : call.input;
+  const void* const any_buffer = entry.buffers.output.on_device() ? call.output : call.input;
   Status ready = ok(); // the slots of a plan are where buffers were when it was made
   for (std::int32_t device = 0; ready && device < device_.driver().devices(); ++device)
     if (device_.was_used(device))
-      ready = device_.driver().prepare_reduction(device, some, call.element, call.operation);
+      ready = device_.driver().prepare_reduction(device, any_buffer, call.element, call.operation);
   return ready;
 }
 

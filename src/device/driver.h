@@ -54,7 +54,7 @@ struct Memory {
   std::byte* base = nullptr; ///< where the allocation begins; null for Kind::host, whose extent nobody knows
   std::size_t bytes = 0;     ///< of the whole allocation
   bool exportable = false;   ///< whether export_memory() can work (not for memory from pools or virtual mappings)
-                             ///< and streams of all devices reach it
+  bool reached_by_all = false; ///< of device memory: whether streams of every device copy it (likewise not for these)
 };
 
 /// Whatever joins more than two devices by direct links, for Driver::linked_to().
@@ -79,9 +79,8 @@ public:
   /// Waits for nothing: what was enqueued still runs.
   virtual ~Stream() = default;
 
-  /// Enqueues a copy between memory of any kinds, devices and peers' mappings included. Ranges must not overlap, and
-  /// each must lie within one allocation. Memory of another device that is not exportable (Memory::exportable) may be
-  /// out of reach: then this, or what waits for it, gives an error.
+  /// Enqueues a copy between memory of any kinds, devices and peers' mappings included; of other devices, only what all
+  /// reach (Memory::reached_by_all). Ranges must not overlap, and each must lie within one allocation.
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
 
   /// Enqueues to[i] = ((from[0][i] op from[1][i]) op from[2][i]) … for `count` elements, with the bits that

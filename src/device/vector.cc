@@ -18,14 +18,14 @@ Status Vector::look(Driver& driver, const void* begin, std::size_t bytes) {
     // The host's memory has an extent that nobody knows: the rest is the host's as well.
     if (memory->kind != Kind::host && at < memory->base + memory->bytes)
       piece = std::min(bytes, static_cast<std::size_t>(memory->base + memory->bytes - at));
-    pieces_.push_back({at, piece, on_device ? memory->device : -1, on_device && !memory->exportable});
+    pieces_.push_back({at, piece, on_device ? memory->device : -1, on_device && !memory->reached_by_all});
     at += piece;
     bytes -= piece;
   }
   return ok();
 }
 
-bool Vector::is_for(std::int32_t device) const {
+bool Vector::is_in_reach_of(std::int32_t device) const {
   return std::none_of(pieces_.begin(), pieces_.end(),
                       [&](const Piece& piece) { return piece.own_only && piece.device != device; });
 }
@@ -72,8 +72,8 @@ Status Vector::copy_in(std::span<const StreamOn> streams, std::size_t offset, st
                        });
 }
 
-Result<Carriers> Carriers::make(Driver& driver, const Vector& vector) {
-  Carriers made;
+Result<VectorStreams> VectorStreams::make(Driver& driver, const Vector& vector) {
+  VectorStreams made;
   for (const std::int32_t device : vector.devices()) {
     auto stream = driver.make_stream(device);
     if (!stream) return stream.error();
@@ -83,20 +83,18 @@ Result<Carriers> Carriers::make(Driver& driver, const Vector& vector) {
   return made;
 }
 
-Status Carriers::fetch(const Vector& vector, std::size_t offset, std::size_t bytes, std::byte* to) {
-  if (const Status enqueued = vector.copy_out(streams_, offset, bytes, to); !enqueued) return enqueued;
-  return synchronise();
+Status VectorStreams::fetch(const Vector& vector, std::size_t offset, std::size_t bytes, std::byte* to) {
+  return done(vector.copy_out(streams_, offset, bytes, to));
 }
 
-Status Carriers::deliver(const Vector& vector, std::size_t offset, std::size_t bytes, const std::byte* from) {
-  if (const Status enqueued = vector.copy_in(streams_, offset, bytes, from); !enqueued) return enqueued;
-  return synchronise();
+Status VectorStreams::deliver(const Vector& vector, std::size_t offset, std::size_t bytes, const std::byte* from) {
+  return done(vector.copy_in(streams_, offset, bytes, from));
 }
 
-Status Carriers::synchronise() {
-  for (const auto& stream : owned_)
-    if (const Status done = stream->synchronise(); !done) return done;
-  return ok();
+Status VectorStreams::done(Status enqueued) {
+  for (const auto& stream : owned_) // also what others failed to take: the caller's memory may be gone soon
+    if (Status waited = stream->synchronise(); enqueued && !waited) enqueued = std::move(waited);
+  return enqueued;
 }
 
 } // namespace strata::device

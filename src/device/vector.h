@@ -35,7 +35,7 @@ public:
   bool is_one_piece_on_device() const { return pieces_.size() == 1 && on_device(); }
   /// Whether streams of this device reach all of it. They do not where it is in memory of another device that came from
   /// a pool or a virtual mapping: such memory is for the devices that the program gave access to it.
-  bool is_for(std::int32_t device) const;
+  bool is_in_reach_of(std::int32_t device) const;
 
   /// Enqueue copies of a part of it, as many as allocations hold it: each into the stream of the piece's device, and of
   /// what is on none of these devices, into the first stream.
@@ -47,7 +47,7 @@ private:
     std::byte* begin;
     std::size_t bytes;
     std::int32_t device; ///< -1: the host reaches it
-    bool own_only;       ///< perhaps only that device's streams do
+    bool own_only;       ///< only that device's streams do
   };
   template <typename Copy>
   Status for_each_part(std::size_t offset, std::size_t bytes, const Copy& copy) const;
@@ -56,16 +56,17 @@ private:
   std::vector<std::int32_t> devices_;
 };
 
-/// A stream on each device that a vector is on, for copies of all of it between there and the host that are waited for.
-class Carriers {
+/// A stream on each device that a vector is on, for copies between it and the host's memory that are waited for.
+class VectorStreams {
 public:
   /// Of a vector on no device, there is nothing to copy by.
-  static Result<Carriers> make(Driver& driver, const Vector& vector);
+  static Result<VectorStreams> make(Driver& driver, const Vector& vector);
   Status fetch(const Vector& vector, std::size_t offset, std::size_t bytes, std::byte* to);
   Status deliver(const Vector& vector, std::size_t offset, std::size_t bytes, const std::byte* from);
 
 private:
-  Status synchronise();
+  /// The first failure, of what was put into the streams or of waiting for it.
+  Status done(Status enqueued);
   std::vector<std::unique_ptr<Stream>> owned_;
   std::vector<StreamOn> streams_;
 };

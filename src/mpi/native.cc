@@ -51,13 +51,13 @@ public:
   Status allocate() {
     copy_ = std::malloc(std::max<std::size_t>(extent_.bytes, 1));
     if (copy_ == nullptr) return Error{ErrorKind::resource, fmt::format("no {} bytes of host memory", extent_.bytes)};
-    auto made = device::Carriers::make(device_.driver(), vector_);
+    auto made = device::VectorStreams::make(device_.driver(), vector_);
     if (!made) return made.error();
-    carriers_ = std::move(*made);
+    streams_ = std::move(*made);
     return ok();
   }
-  Status fetch() { return counted(carriers_.fetch(vector_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
-  Status deliver() { return counted(carriers_.deliver(vector_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
+  Status fetch() { return counted(streams_.fetch(vector_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
+  Status deliver() { return counted(streams_.deliver(vector_, 0, extent_.bytes, static_cast<std::byte*>(copy_))); }
   /// What to pass in place of the buffer.
   void* stand_in() const {
     const auto low = static_cast<std::uintptr_t>(extent_.low);
@@ -75,7 +75,7 @@ private:
   std::uintptr_t buffer_ = 0;
   Extent extent_;
   device::Vector vector_;
-  device::Carriers carriers_; ///< once there is a copy
+  device::VectorStreams streams_; ///< once there is a copy
   void* copy_ = nullptr;
 };
 

@@ -129,6 +129,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   if (are_long != long_ && (are_long || was_first)) {
     long_ = are_long; // what was taken before is not to be compared with what comes
     forget_rounds();
+    if (final_) rounds_ = std::min(rounds_, 1 + rounds_of_a_final_of_long_calls); // and this one
   }
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));

@@ -62,33 +62,6 @@ TEST(DeviceCalls, AreRightBetweenTwoDevicesOfAProcess) {
   EXPECT_EQ(run(ThreadJob::options_for_tests(), 2, mixtures({3, 50000}), "devices=2"), "");
 }
 
-// What a context of one rank does: between memory of any kinds and devices, also where no stream reaches both.
-TEST(DeviceCalls, CopyBetweenMemoryOfAnyDevices) {
-  constexpr std::size_t bytes = (std::size_t{5} << 19) + 12; // more than passes the host at once
-  for (const char* faults : {"devices=2", "devices=2,pools"}) {
-    DeviceJob job;
-    job.accelerator->faults = *device::parse_faults(faults);
-    job.accelerator->initialised = true;
-    Device device(std::make_unique<device::EmulatedDriver>(job.accelerator), std::size_t{1} << 20,
-                  std::size_t{1} << 20);
-    for (const auto& [from, to] :
-         std::vector<std::pair<int, int>>{{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}, {-1, -1}}) {
-      const auto on = [&](int number) {
-        return std::make_unique<KindOfMemory>(*job.accelerator, number < 0 ? Kind::host : Kind::device, number, bytes,
-                                              0);
-      };
-      const auto source = on(from), target = on(to);
-      std::byte* const begin = from < 0 ? source->pointer() : source->reach(bytes);
-      for (std::size_t i = 0; i < bytes; ++i)
-        begin[i] = static_cast<std::byte>(i * 31 % 251);
-      const Status copied = copy_anywhere(&device, target->pointer(), source->pointer(), bytes);
-      ASSERT_TRUE(copied) << faults << ", " << from << " to " << to << ": " << copied.error().message;
-      EXPECT_EQ(std::memcmp(begin, to < 0 ? target->pointer() : target->reach(bytes), bytes), 0)
-          << faults << ", " << from << " to " << to;
-    }
-  }
-}
-
 // No memory for what a rank needs for its own buffers: the others cannot be told, so none may be left to wait here.
 TEST(DeviceCalls, SaySoWithoutMemoryToStageWith) {
   for (const char* algorithm : {"board", "direct"}) {
@@ -224,12 +197,41 @@ std::string copied_there_and_back(const std::string& faults) {
   Device device(std::make_unique<device::EmulatedDriver>(accelerator), std::size_t{1} << 20, std::size_t{1} << 20);
   KindOfMemory memory(*accelerator, Kind::device, 0, 5, 0);
   char text[] = "there", back[] = "-----";
-  EXPECT_TRUE(copy_anywhere(&device, memory.pointer(), text, 5));
-  EXPECT_TRUE(copy_anywhere(&device, back, memory.pointer(), 5));
+  CallBuffers buffers;
+  EXPECT_TRUE(copy_anywhere(&device, buffers, memory.pointer(), text, 5));
+  EXPECT_TRUE(copy_anywhere(&device, buffers, back, memory.pointer(), 5));
   return std::string(reinterpret_cast<const char*>(memory.reach(5)), 5) + " " + back;
 }
 
 TEST(CopyAnywhere, HasCopiedWhenItReturns) { EXPECT_EQ(copied_there_and_back(""), "there there"); }
+
+// Also where no stream reaches both.
+TEST(CopyAnywhere, CopiesBetweenMemoryOfAnyDevices) {
+  constexpr std::size_t bytes = (std::size_t{5} << 19) + 12; // more than passes the host at once
+  for (const char* faults : {"devices=2", "devices=2,pools"}) {
+    DeviceJob job;
+    job.accelerator->faults = *device::parse_faults(faults);
+    job.accelerator->initialised = true;
+    CallBuffers buffers;
+    Device device(std::make_unique<device::EmulatedDriver>(job.accelerator), std::size_t{1} << 20,
+                  std::size_t{1} << 20);
+    for (const auto& [from, to] :
+         std::vector<std::pair<int, int>>{{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}, {-1, -1}}) {
+      const auto on = [&](int number) {
+        return std::make_unique<KindOfMemory>(*job.accelerator, number < 0 ? Kind::host : Kind::device, number, bytes,
+                                              0);
+      };
+      const auto source = on(from), target = on(to);
+      std::byte* const begin = from < 0 ? source->pointer() : source->reach(bytes);
+      for (std::size_t i = 0; i < bytes; ++i)
+        begin[i] = static_cast<std::byte>(i * 31 % 251);
+      const Status copied = copy_anywhere(&device, buffers, target->pointer(), source->pointer(), bytes);
+      ASSERT_TRUE(copied) << faults << ", " << from << " to " << to << ": " << copied.error().message;
+      EXPECT_EQ(std::memcmp(begin, to < 0 ? target->pointer() : target->reach(bytes), bytes), 0)
+          << faults << ", " << from << " to " << to;
+    }
+  }
+}
 
 TEST(CopyAnywhere, IsSeenToBeWrongWhenItDoesNotWait) {
   EXPECT_EQ(copied_there_and_back("hasty").find("there"), std::string::npos);

@@ -80,19 +80,19 @@ TEST_F(DeviceBuffers, AreCopiedByStreamsOfTheDevicesThatTheyAreOn) {
   ASSERT_TRUE(vector.look(driver_, room, 4 * page));
   EXPECT_EQ(vector.devices(), (std::vector<std::int32_t>{2, 1}));
   for (std::int32_t device = 0; device < 3; ++device)
-    EXPECT_FALSE(vector.is_for(device));
+    EXPECT_FALSE(vector.is_in_reach_of(device));
   std::vector<std::byte> wanted(4 * page), seen(4 * page);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     wanted[i] = static_cast<std::byte>(i * 31 % 251);
-  auto carriers = Carriers::make(driver_, vector);
-  ASSERT_TRUE(carriers);
-  ASSERT_TRUE(carriers->deliver(vector, 0, wanted.size(), wanted.data()));
-  ASSERT_TRUE(carriers->fetch(vector, 0, seen.size(), seen.data()));
+  auto streams = VectorStreams::make(driver_, vector);
+  ASSERT_TRUE(streams);
+  ASSERT_TRUE(streams->deliver(vector, 0, wanted.size(), wanted.data()));
+  ASSERT_TRUE(streams->fetch(vector, 0, seen.size(), seen.data()));
   EXPECT_EQ(wanted, seen);
   // Of one device, and of memory that others reach too.
   ASSERT_TRUE(vector.look(driver_, room + 2 * page, 2 * page));
-  EXPECT_TRUE(vector.is_for(1));
-  EXPECT_FALSE(vector.is_for(2));
+  EXPECT_TRUE(vector.is_in_reach_of(1));
+  EXPECT_FALSE(vector.is_in_reach_of(2));
 }
 
 TEST_F(DeviceBuffers, PassThroughNoMorePinnedMemoryThanAllowed) {

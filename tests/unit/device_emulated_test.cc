@@ -163,8 +163,8 @@ TEST_F(EmulatedDevice, LetsNoCopyOfAnotherDeviceReachAPool) {
   std::int32_t host = 1;
   void* const pool = *accelerator_->memory.allocate(Kind::device, 1, 4, Origin::pool_of_program);
   void* const other = *accelerator_->memory.allocate(Kind::device, 1, 4, Origin::program);
-  EXPECT_FALSE(driver_.memory_of(pool)->exportable);
-  EXPECT_TRUE(driver_.memory_of(other)->exportable);
+  EXPECT_FALSE(driver_.memory_of(pool)->reached_by_all);
+  EXPECT_TRUE(driver_.memory_of(other)->reached_by_all);
   EXPECT_FALSE(driver_.export_memory(other)) << "it is not for strata to export";
   EXPECT_FALSE(stream(0)->copy(pool, &host, 4));
   EXPECT_FALSE(stream(0)->copy(&host, pool, 4));

@@ -36,6 +36,7 @@ unit_tests_SOURCES += \
   tests/unit/edited_text.h \
   tests/unit/hierarchies.h \
   tests/unit/interpreter.h \
+  tests/unit/machines_bootstrap.h \
   tests/unit/main.cc \
   tests/unit/memory_model.h \
   tests/unit/messages.h \

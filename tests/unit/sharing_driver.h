@@ -19,7 +19,7 @@ public:
       : EmulatedDriver(accelerator), accelerator_(std::move(accelerator)) {}
 
   Result<std::string> export_memory(void* memory) override {
-    EXPECT_EQ(accelerator_->memory.origin_of(memory), Origin::strata) << "memory of the program's is exported";
+    EXPECT_TRUE(accelerator_->memory.find(memory).exportable) << "memory of the program's is exported";
     if (const auto exported = EmulatedDriver::export_memory(memory); !exported) return exported.error();
     return std::string(reinterpret_cast<const char*>(&memory), sizeof memory);
   }

@@ -73,6 +73,9 @@ Memory memory_from(const Answers& answers) {
   memory.base = static_cast<std::byte*>(memory_at(answers.base));
   memory.bytes = answers.bytes;
   memory.exportable = memory.kind == Kind::device && answers.legacy_handles != 0;
+  // Unified addressing copies what cuMemAlloc gave between any devices. What else there is has handles of another kind,
+  // and is for the devices that were given access to it (CUDA driver API, cuMemSetAccess and cuMemPoolSetAccess).
+  memory.reached_by_all = memory.exportable;
   return memory;
 }
 

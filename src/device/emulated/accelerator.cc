@@ -23,9 +23,8 @@ Status Accelerator::check_reach(std::int32_t device, const void* pointer, std::s
 }
 
 Status Accelerator::check_pools(std::int32_t device, const void* pointer) const {
-  if (memory.origin_of(pointer) != Origin::pool_of_program) return ok();
   const Memory found = memory.find(pointer);
-  if (found.kind != Kind::device || found.device == device) return ok();
+  if (found.kind != Kind::device || found.device == device || found.reached_by_all) return ok();
   return Error{ErrorKind::unsupported,
                fmt::format("device {} has no access to the pool of device {} with {}", device, found.device, pointer)};
 }

@@ -85,9 +85,9 @@ Result<std::byte*> MemoryTable::map(Allocation made, void* at) {
 Result<std::byte*> MemoryTable::allocate(Kind kind, std::int32_t device, std::size_t bytes, Origin origin, void* at) {
   if (bytes == 0 || kind == Kind::host) return argument_error("no emulated memory of 0 bytes or host kind");
   Allocation made;
-  const bool exportable = kind == Kind::device && origin != Origin::pool_of_program;
-  made.memory = {kind, kind == Kind::pinned ? -1 : device, 0, nullptr, bytes, exportable};
-  made.origin = origin;
+  made.memory = {kind, kind == Kind::pinned ? -1 : device, 0, nullptr, bytes, false, false};
+  made.memory.exportable = kind == Kind::device && origin == Origin::strata;
+  made.memory.reached_by_all = kind == Kind::device && origin != Origin::pool_of_program;
   made.mapped_bytes = whole_pages(bytes);
   if (::getrandom(&made.nonce, sizeof made.nonce, 0) != sizeof made.nonce)
     return Error{ErrorKind::resource, fmt::format("no random bytes for a nonce: {}", reason())};
@@ -127,12 +127,6 @@ Memory MemoryTable::find(const void* pointer) const {
   return found == table_.end() ? Memory{} : found->second.memory;
 }
 
-Origin MemoryTable::origin_of(const void* pointer) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = at_or_before(pointer);
-  return found == table_.end() ? Origin::strata : found->second.origin;
-}
-
 Result<std::byte*> MemoryTable::reach(const void* pointer, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
   return reach_locked(pointer, bytes);
@@ -164,8 +158,7 @@ Result<std::byte*> MemoryTable::reach_locked(const void* pointer, std::size_t by
 Result<std::string> MemoryTable::export_memory(const void* begin) const {
   const std::lock_guard lock(mutex_);
   const auto found = table_.find(static_cast<const std::byte*>(begin));
-  if (found == table_.end() || !found->second.memory.exportable || found->second.origin != Origin::strata ||
-      !found->second.opened_from.empty())
+  if (found == table_.end() || !found->second.memory.exportable || !found->second.opened_from.empty())
     return Error{ErrorKind::unsupported, fmt::format("the memory at {} cannot be exported", begin)};
   const Exported exported{found->second.nonce, found->second.memory.bytes, ::getpid(), found->second.descriptor};
   return std::string(reinterpret_cast<const char*>(&exported), sizeof exported);
@@ -191,7 +184,7 @@ Result<void*> MemoryTable::open(const std::string& text, std::int32_t device) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return Error{ErrorKind::unsupported, fmt::format("cannot open {}: {}", path, reason())};
   Allocation opened;
-  opened.memory = {Kind::device, device, 0, nullptr, exported.bytes, false};
+  opened.memory = {Kind::device, device, 0, nullptr, exported.bytes, false, true};
   opened.mapped_bytes = whole_pages(exported.bytes);
   opened.descriptor = file;
   opened.opened_from = text;

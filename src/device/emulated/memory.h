@@ -23,7 +23,6 @@ struct Allocation {
   std::size_t mapped_bytes = 0;
   int descriptor = -1;
   std::uint64_t nonce = 0;
-  Origin origin = Origin::strata;
   std::string opened_from;    ///< what another process exported; empty for own memory
   std::uint32_t openings = 0; ///< how often that was opened and not closed
 };
@@ -43,8 +42,6 @@ public:
   Status free(void* begin, Kind kind);
 
   Memory find(const void* pointer) const;
-  /// Of strata for what is no allocation's.
-  Origin origin_of(const void* pointer) const;
   /// Where the emulated copies and kernels find the range; what is no allocation's is the host's own. An error when the
   /// range leaves its allocation.
   Result<std::byte*> reach(const void* pointer, std::size_t bytes) const;
