@@ -45,6 +45,9 @@ constexpr Pace paces[] = {{64 * KiB, 6, 2, 24, 8, 3, 7},
                           {8 * MiB, 2, 1, 3, 1, 3, 5},
                           {std::numeric_limits<std::size_t>::max(), 2, 1, 2, 1, 3, 3}};
 
+/// Calls that take long have their turns as those of so many bytes, which take as long elsewhere.
+std::size_t bytes_as_long(double seconds) { return seconds >= 50e-3 ? 8 * MiB : seconds >= 5e-3 ? MiB : 0; }
+
 const Pace& pace_of(std::size_t bytes) {
   return *std::find_if(std::begin(paces), std::end(paces) - 1, [&](const Pace& pace) { return bytes < pace.below; });
 }
@@ -66,10 +69,14 @@ Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
       rounds_(0), long_(noise == Noise::network && bytes >= may_be_long_from), runs_(ways, pace_of(bytes).glance),
       dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), quickest_(ways, infinite),
       rounds_of_way_(ways) {
-  const Pace& pace = pace_of(bytes);
-  rounds_ = 1 + (noise == Noise::little ? pace.rounds : pace.rounds_with_noise);
+  rounds_ = rounds_with_glance();
   for (std::vector<double>& rounds : rounds_of_way_)
     rounds.reserve(std::max(rounds_, rounds_of_a_final)); // a call takes no memory
+}
+
+std::uint32_t Trial::rounds_with_glance() const {
+  const Pace& pace = pace_of(bytes_);
+  return 1 + (noise_ == Noise::little ? pace.rounds : pace.rounds_with_noise);
 }
 
 void Trial::rest_first(std::size_t way, double seconds) {
@@ -124,7 +131,11 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   note_cost(best);
   const double counted = runs_[best] - uncounted_;
   const bool was_first = std::exchange(first_, false);
-  if (was_first) uncounted_ = pace_of(bytes_).uncounted;
+  if (was_first) {
+    bytes_ = std::max(bytes_, bytes_as_long(agreed_[best]));
+    uncounted_ = pace_of(bytes_).uncounted;
+    rounds_ = std::min(rounds_, rounds_with_glance());
+  }
   if (!final_) set_runs();
   if (are_long != long_ && (are_long || was_first)) {
     long_ = are_long; // what was taken before is not to be compared with what comes

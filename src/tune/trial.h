@@ -15,6 +15,9 @@
 // calls are long, their times are to be taken when all have left (is_long()); a short call costs less than that
 // question.
 //
+// Long calls vary little, and many of them take a program's time: how many turns there are follows the time of a call,
+// where that is longer than is usual for its bytes.
+//
 // Programs that make few calls are to gain, too. So the first round is a glance of a few calls, and from then on turns
 // of ways that are not the fastest are paid for: between two rounds, calls rest with the way that is ahead, until what
 // the turns have cost beyond it, and those of the coming round will, is a small share of the time of all calls. Ways
@@ -83,6 +86,7 @@ public:
 
 private:
   bool next_way();
+  std::uint32_t rounds_with_glance() const;
   void forget_rounds();
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
@@ -94,8 +98,8 @@ private:
   void begin_rest(std::size_t best, double expected);
 
   Noise noise_;
-  std::size_t bytes_;
-  double price_; ///< seconds of rest for each second that slower ways cost
+  std::size_t bytes_; ///< whose pace is followed
+  double price_;      ///< seconds of rest for each second that slower ways cost
   std::uint32_t uncounted_, rounds_;
   bool first_ = true;  ///< round: the glance
   bool again_ = false; ///< there was a glance that took calls for longer or shorter ones than they are
