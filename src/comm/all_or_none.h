@@ -75,6 +75,10 @@ public:
     return std::move(trouble_);
   }
 
+  /// Within steps: whether every exchange so far was one of all ranks, as far as this one knows. If not, others may
+  /// have heard in it what this rank has not, or the other way round; the end of the steps tells all.
+  bool is_whole() const { return together_ && mine_ == Vote::here; }
+
   /// Within steps, which are to end at once: this rank does not take part, for it cannot tell device memory from the
   /// host's.
   void stay_away() { mine_ = Vote::cannot_tell_memory; }

@@ -59,6 +59,7 @@ bool Context::probe_messages() {
   bool works = all_agree(!takes_part || courier != nullptr);
   const auto cards = gather(*bootstrap_, mine);
   if (!cards) {
+    ChannelCourier::abandon(std::move(courier));
     probe_.reset();
     return false;
   }

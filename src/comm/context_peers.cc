@@ -94,12 +94,8 @@ std::vector<bool> Context::waiters_among(const std::vector<std::string>& announc
 
 /// Collective. Slots that neither a peer nor a network has a use for are given up.
 Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots) {
-  const auto without_an_exchange = [&](const Error& why) {
-    if (slots) slots->keep_memory(); // peers may have mapped it, for whom there was one
-    return why;
-  };
   auto announced = gather_text(*bootstrap_, slots ? slots->announcement() : std::string());
-  if (!announced) return without_an_exchange(announced.error());
+  if (!announced) return announced.error();
   const auto count = static_cast<std::size_t>(ranks_);
   std::vector<const std::byte*> mapped(count);
   if (slots) {
@@ -116,8 +112,7 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
   std::vector<std::uint8_t> row(row_bytes), table(row_bytes * count);
   for (std::size_t rank = 0; rank < count; ++rank)
     if (mapped[rank] != nullptr) row[rank / 8] = static_cast<std::uint8_t>(row[rank / 8] | 1U << (rank % 8));
-  if (const Status done = bootstrap_->all_gather(row.data(), table.data(), row_bytes); !done)
-    return without_an_exchange(done.error());
+  if (const Status done = bootstrap_->all_gather(row.data(), table.data(), row_bytes); !done) return done.error();
   const auto self = static_cast<std::size_t>(rank_);
   std::vector<bool> readers(count);
   for (std::size_t rank = 0; rank < count; ++rank)

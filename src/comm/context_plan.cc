@@ -37,13 +37,17 @@ public:
   std::unique_ptr<transport::shm::ShmLinks> neighbours;
   std::vector<MadePlan> plans;
   std::unique_ptr<transport::shm::ParityBoard> board;
+  // What this rank has announced, until all ranks have agreed on what becomes of it. Where they cannot (an exchange
+  // fails on one of them, or it runs out of memory in between) it stays here for as long as the process lives: those
+  // who have heard of it may be connecting to it, or may hold it for made, and write to it when they leave.
+  MadePlan unsettled;
+  std::unique_ptr<transport::shm::ParityBoard> unsettled_board;
 
   ~LeftPlans() override {
     const bool unread = quiescent();
-    for (MadePlan& made : plans) {
-      if (made.slots && !unread) made.slots->keep_memory();
-      made.plan.reset(); // before the slots that it uses
-    }
+    for (MadePlan& made : plans)
+      unmake(made, unread);
+    unmake(unsettled, false);
     plans.clear();
     board.reset();
   }
@@ -51,7 +55,13 @@ public:
     bool all = board == nullptr || board->quiescent();
     for (MadePlan& made : plans)
       all &= made.leave() && (made.plan == nullptr || made.plan->quiescent());
-    return all;
+    return all && unsettled.plan == nullptr && unsettled_board == nullptr;
+  }
+
+private:
+  static void unmake(MadePlan& made, bool unread) {
+    if (made.slots && !unread) made.slots->keep_memory();
+    made.plan.reset(); // before the slots that it uses
   }
 };
 
@@ -116,23 +126,31 @@ tune::Choice Context::choice_for(std::size_t bytes) const {
 }
 
 Status Context::make_board() {
-  auto board = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_));
+  auto prepared = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_));
+  std::unique_ptr<transport::shm::ParityBoard>& board = left_->unsettled_board;
+  if (prepared) board = std::move(*prepared);
   PlanCard mine{};
   mine.prepared = board ? 1 : 0;
-  if (board) mine.announcements[0] = (*board)->announcement();
+  if (board) mine.announcements[0] = board->announcement();
   auto all = gather(*bootstrap_, mine);
   if (!all) return all.error();
   std::vector<std::uint64_t> announced;
+  bool all_prepared = true;
   for (const PlanCard& card : *all) {
-    if (card.prepared == 0)
-      return board ? Error{ErrorKind::resource, "another rank has no room for its slots"} : board.error();
+    all_prepared &= card.prepared != 0;
     announced.push_back(card.announcements[0]);
   }
-  const Status connected = (*board)->connect(announced);
-  if (!all_agree(static_cast<bool>(connected)))
-    return connected ? Error{ErrorKind::resource, "another rank could not read the slots"} : connected.error();
-  board_ = std::move(*board);
-  return ok();
+  Status connected = prepared ? ok() : prepared.error();
+  if (all_prepared) connected = board->connect(announced);
+  const bool works = all_agree(all_prepared && connected);
+  if (!bootstrap_->is_whole()) return exchange_failed();
+  if (works)
+    board_ = std::move(board);
+  else
+    board.reset();
+  if (works || !connected) return connected;
+  return Error{ErrorKind::resource,
+               all_prepared ? "another rank could not read the slots" : "another rank has no room for its slots"};
 }
 
 Result<std::unique_ptr<engine::Plan>> Context::prepare_plan(const tune::Candidate& candidate) {
@@ -192,6 +210,7 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   const auto newest = [&](const auto& fits) { return std::find_if(plans_.rbegin(), plans_.rend(), fits); };
   const auto known =
       newest([&](const MadePlan& made) { return same(made) && made.device_users == device_use_.users.anywhere; });
+  if (!bootstrap_->is_whole()) return exchange_failed(); // nothing is announced any more
   Result<const MadePlan*> made = Error{ErrorKind::resource, "the same plan could not be made before"};
   if (known == plans_.rend())
     made = make_new_plan(candidate, levels);
@@ -203,14 +222,17 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
 }
 
 Result<const Context::MadePlan*> Context::make_new_plan(const tune::Candidate& candidate, std::size_t levels) {
-  auto plan = prepare_plan(candidate);
+  auto prepared_here = prepare_plan(candidate);
   ++next_plan_;
-  auto slots = plan ? make_slots(**plan) : nullptr;
+  auto slots_here = prepared_here ? make_slots(**prepared_here) : nullptr;
+  MadePlan& made = left_->unsettled;
+  made = {candidate.name(), levels, device_use_.users.anywhere, nullptr, std::move(slots_here), false};
+  if (prepared_here) made.plan = std::move(*prepared_here);
   PlanCard mine{};
-  mine.prepared = plan ? 1 : 0;
-  mine.has_slots = slots ? 1 : 0;
-  if (plan) {
-    const auto numbers = (*plan)->announcements();
+  mine.prepared = made.plan ? 1 : 0;
+  mine.has_slots = made.slots ? 1 : 0;
+  if (made.plan) {
+    const auto numbers = made.plan->announcements();
     std::copy(numbers.begin(), numbers.end(), mine.announcements);
   }
   auto all = gather(*bootstrap_, mine);
@@ -223,28 +245,32 @@ Result<const Context::MadePlan*> Context::make_new_plan(const tune::Candidate& c
     for (std::size_t link = 0; link < announced.size(); ++link)
       announced[link].push_back(card.announcements[link]);
   }
-  Status connected = plan ? ok() : plan.error();
-  if (prepared) connected = (*plan)->connect(announced);
-  if (prepared && nodes() > 1) connected = reach_peers(**plan, std::move(connected));
+  Status connected = made.plan ? ok() : prepared_here.error();
+  if (prepared) connected = made.plan->connect(announced);
+  if (prepared && nodes() > 1) connected = reach_peers(*made.plan, std::move(connected));
   on_devices &= prepared;
   if (on_devices)
-    if (const Status shared = share_slots(**plan, slots); !shared) return shared.error();
-  plans_.push_back({candidate.name(), levels, device_use_.users.anywhere, nullptr, nullptr,
+    if (const Status shared = share_slots(*made.plan, made.slots); !shared) return shared.error();
+  plans_.push_back({made.name, levels, made.device_users, nullptr, nullptr,
                     false}); // while a lack of memory is still one of all ranks
   const bool works = all_agree(prepared && connected);
   if (!works && on_devices) {
     // Nobody has it mapped when it is freed.
-    if (!all_agree(slots == nullptr || slots->leave()) && slots) slots->keep_memory();
+    if (!all_agree(made.slots == nullptr || made.slots->leave()) && made.slots) made.slots->keep_memory();
   }
-  if (!works)
-    return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
-  plans_.back().plan = std::move(*plan);
-  plans_.back().slots = std::move(slots);
-  return &plans_.back();
+  if (!bootstrap_->is_whole()) return exchange_failed();
+  if (works) {
+    plans_.back() = std::move(made);
+    return &plans_.back();
+  }
+  made.plan.reset();
+  made.slots.reset();
+  return connected ? Error{ErrorKind::resource, "another rank could not make this plan"} : connected.error();
 }
 
 Status Context::prepare_board() {
   if (board_) return ok();
+  if (!bootstrap_->is_whole()) return exchange_failed();
   if (board_failed_) return Error{ErrorKind::resource, "there was no room for the slots before"};
   const Status made = make_board();
   board_failed_ = !made;

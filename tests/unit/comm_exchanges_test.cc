@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An exchange of the bootstrap that fails on one rank, between the rounds of a trial or in a look at a way's time: no
-// rank hangs, none goes on alone.
+// An exchange of the bootstrap that fails on one rank, anywhere while a context is made, decides or tries: no rank
+// hangs, none goes on alone.
+#include "delaying_transport.h"
+#include "machines_bootstrap.h"
 #include "thread_bootstrap.h"
 
 #include "base/core_share.h"
@@ -77,48 +79,108 @@ private:
   bool all_have_patience_ = true;
 };
 
-constexpr std::size_t ranks = 3;
-
-/// What became of the calls.
+/// What came of it: by rank, "an error", or what became of each call.
 struct Ending {
   bool failed = false;
-  std::array<std::string, ranks> by_rank;
+  std::vector<std::string> by_rank;
 };
 
-Ending ending_of(std::uint64_t exchanges_before) {
-  ThreadJob job(ranks);
+/// What the ranks of a job are like.
+struct Ranks {
+  int number = 3;
+  bool of_two_machines = false;
+  Options options = ThreadJob::options_for_tests();
+};
+
+Ending ending_of(const Ranks& ranks, std::uint64_t exchanges_before) {
+  delaying::Office office(1);
+  const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
+    return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
+  };
+  ThreadJob job(ranks.number, ranks.options, {{"delaying", make}});
   Ending ending;
+  ending.by_rank.resize(static_cast<std::size_t>(ranks.number));
   job.run([&](int rank, const std::shared_ptr<Meeting>& meeting) {
-    auto bootstrap = std::make_unique<FailsOnce>(std::make_unique<ThreadBootstrap>(meeting, rank));
+    std::unique_ptr<Bootstrap> exchanges = std::make_unique<ThreadBootstrap>(meeting, rank);
+    if (ranks.of_two_machines) exchanges = std::make_unique<MachinesBootstrap>(job, meeting, rank);
+    auto bootstrap = std::make_unique<FailsOnce>(std::move(exchanges));
     FailsOnce& failing = *bootstrap; // the context keeps it
-    const auto context = Context::create(job.process(rank), std::move(bootstrap));
-    ASSERT_TRUE(context);
-    Caller of_few(rank, 1), of_many(rank, 3000);
+    if (rank == 1) failing.fail_after(exchanges_before);
     std::string& text = ending.by_rank[static_cast<std::size_t>(rank)];
-    for (int repeat = 0; repeat < 100; ++repeat) { // some rounds of a trial, once there is one
+    const auto context = Context::create(job.process(rank), std::move(bootstrap));
+    if (!context) {
+      text = "an error";
+      if (rank == 1) ending.failed = true;
+      return;
+    }
+    Caller of_few(rank, 1), of_many(rank, 3000);
+    for (int repeat = 0; repeat < 100; ++repeat) // some rounds of a trial
       for (Caller* caller : {&of_few, &of_many})
         text += caller->call(**context);
-      if (repeat == 0 && rank == 1) failing.fail_after(exchanges_before);
-    }
     if (rank == 1) ending.failed = failing.has_failed();
   });
   return ending;
 }
 
-TEST(AnExchange, FailsInATrial) {
-  constexpr std::uint64_t most = 40; // where instruments make calls long, there is one for each call of a trial
-  std::size_t handed_over = 0;
+/// How many jobs ended in which way, over all exchanges that can fail.
+struct Endings {
+  std::size_t refused = 0, handed_over = 0;
+};
+
+Endings fail_every_exchange(const Ranks& ranks) {
+  constexpr std::uint64_t most = 60; // where instruments make calls long, there is one for each call of a trial
+  Endings endings;
   for (std::uint64_t before = 0; before < most; ++before) {
-    const Ending ending = ending_of(before);
+    const Ending ending = ending_of(ranks, before);
     if (!ending.failed) break;
     const std::string& text = ending.by_rank[0];
     for (const std::string& other : ending.by_rank)
-      ASSERT_EQ(text, other) << "after " << before << " exchanges";
-    ASSERT_EQ(text.find("wrong"), std::string::npos) << "after " << before << " exchanges";
-    ASSERT_EQ(text.find("lost"), std::string::npos) << "after " << before << " exchanges";
-    if (text.find("native") != std::string::npos) ++handed_over;
+      EXPECT_EQ(text, other) << "after " << before << " exchanges";
+    EXPECT_EQ(text.find("wrong"), std::string::npos) << "after " << before << " exchanges";
+    EXPECT_EQ(text.find("lost"), std::string::npos) << "after " << before << " exchanges";
+    if (text == "an error")
+      ++endings.refused;
+    else if (text.find("native") != std::string::npos)
+      ++endings.handed_over;
+    if (::testing::Test::HasFailure()) break;
   }
-  EXPECT_GT(handed_over, 0u);
+  return endings;
+}
+
+TEST(AnExchange, FailsWhileAContextIsMadeOrDecides) {
+  Ranks ranks;
+  ranks.options.tune = Tune::model;
+  const Endings endings = fail_every_exchange(ranks);
+  EXPECT_GT(endings.refused, 0u);
+  EXPECT_GT(endings.handed_over, 0u);
+}
+
+TEST(AnExchange, FailsInATrial) {
+  const Endings of_trial = fail_every_exchange({});
+  EXPECT_GT(of_trial.refused, 0u);
+  Ranks without_trial;
+  without_trial.options.tune = Tune::model;
+  EXPECT_GT(of_trial.handed_over, fail_every_exchange(without_trial).handed_over);
+}
+
+TEST(AnExchange, FailsWhereThereAreLevels) {
+  Ranks ranks;
+  ranks.options.levels = "0,1|2";
+  ranks.options.algorithm = "direct,ring";
+  const Endings endings = fail_every_exchange(ranks);
+  EXPECT_GT(endings.refused, 0u);
+  EXPECT_GT(endings.handed_over, 0u);
+}
+
+/// Where ranks wait for each other to be reached, and measure links.
+TEST(AnExchange, FailsBetweenMachines) {
+  Ranks ranks;
+  ranks.number = 4;
+  ranks.of_two_machines = true;
+  ranks.options.transports = "loop,delaying";
+  const Endings endings = fail_every_exchange(ranks);
+  EXPECT_GT(endings.refused, 0u);
+  EXPECT_GT(endings.handed_over, 2u);
 }
 
 /// A look at how long calls take, after the trial.
