@@ -34,6 +34,7 @@ bool AllOrNone::vote() noexcept {
   if (!together_) return false; // the others have left already
   Status gathered = exchanges_->all_gather(&mine_, votes_.data(), sizeof mine_);
   const auto somebody = [&](Vote vote) { return std::find(votes_.begin(), votes_.end(), vote) != votes_.end(); };
+  if (!gathered || somebody(Vote::exchange_failed)) exchanges_work_ = false;
   if (!gathered)
     trouble_ = std::move(gathered).error();
   else if (somebody(Vote::out_of_memory))

@@ -41,7 +41,10 @@ public:
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
     if (running_ && !vote()) return Error(trouble_);
     Status gathered = exchanges_->all_gather(mine, all, bytes);
-    if (running_ && !gathered) mine_ = Vote::exchange_failed;
+    if (running_ && !gathered) {
+      mine_ = Vote::exchange_failed;
+      exchanges_work_ = false;
+    }
     return gathered;
   }
   void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
@@ -75,9 +78,11 @@ public:
     return std::move(trouble_);
   }
 
-  /// Within steps: whether every exchange so far was one of all ranks, as far as this one knows. If not, others may
-  /// have heard in it what this rank has not, or the other way round; the end of the steps tells all.
-  bool is_whole() const { return together_ && mine_ == Vote::here; }
+  /// Whether every exchange has gone through on every rank, as far as this one knows. If not, others may have heard in
+  /// one what this rank has not, or the other way round.
+  bool exchanges_work() const { return exchanges_work_; }
+  /// Within steps: that, and that no rank has left them.
+  bool is_whole() const { return exchanges_work_ && together_; }
 
   /// Within steps, which are to end at once: this rank does not take part, for it cannot tell device memory from the
   /// host's.
@@ -107,7 +112,7 @@ private:
 
   std::unique_ptr<Bootstrap> exchanges_;
   std::vector<Vote> votes_; ///< by rank; made before memory can be short
-  bool running_ = false, together_ = true;
+  bool running_ = false, together_ = true, exchanges_work_ = true;
   Vote mine_ = Vote::here;
   Error trouble_; ///< unless together
 };

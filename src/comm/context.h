@@ -259,8 +259,12 @@ private:
   static const Way* fastest_schedule(const Probation& trial);
   static bool is_far_from_predicted(const Probation& trial);
   void begin_trial(Decision& decision, std::vector<Way> ways, std::size_t bytes);
-  void widen_trial(Decision& decision, std::size_t bytes);
+  bool widen_trial(Decision& decision, std::size_t bytes);
+  bool try_depths(Decision& decision, std::size_t bytes);
+  void try_against_winner(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   std::size_t most_ways(std::size_t bytes) const;
+
+  // context_trial_log.cc
   static std::vector<std::size_t> first_then_by_time(const Probation& probation, std::size_t first);
   void log_trial(const Probation& probation, std::size_t bytes);
   void log_open_trials() const;

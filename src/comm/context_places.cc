@@ -25,13 +25,13 @@ std::string names_of(const topo::Hierarchy& hierarchy) {
 
 /// Which device this process works with shows in its buffers, and whether calls on this communicator have some there.
 void Context::note_device(const Call& call, std::size_t bytes) {
-  if (options_.device_peer != DevicePeer::off && device_->in_use() && !device_use_.seen) (void)uses_device(call, bytes);
+  if (device_->in_use() && !device_use_.seen) (void)uses_device(call, bytes);
 }
 
 /// Buffers in device memory may come at any time: who had none when a size was decided is asked again, now and then.
 void Context::expect_devices() {
   constexpr std::uint64_t first = 16; // calls; each next look comes after twice as many
-  if (device_use_.possible && options_.device_peer != DevicePeer::off && ranks_ > 1) next_look_ = first;
+  if (device_use_.possible && ranks_ > 1) next_look_ = first;
 }
 
 /// Before a call whose number all ranks know. Collective.
@@ -45,10 +45,10 @@ void Context::look_again(const Call& call, std::size_t bytes) {
   if (Status ran = bootstrap_->run(steps); !ran) leave_all_to_native(std::move(ran).error());
 }
 
-/// Which ranks pass buffers in device memory, if they may reach each other's; and when all do, where their devices lie.
+/// Which ranks pass buffers in device memory; and when all do, and may reach each other's, where their devices lie.
 /// Collective.
 void Context::look_for_devices() {
-  if (!device_use_.possible || options_.device_peer == DevicePeer::off) return;
+  if (!device_use_.possible) return;
   enum Use : std::uint8_t { here = 1, anywhere = 2 };
   std::uint8_t mine = device_use_.seen ? here : 0;
   if (device_ != nullptr && device_->used() >= 0) mine |= anywhere;
@@ -63,8 +63,8 @@ void Context::look_for_devices() {
   if (device_use_.users.here != ranks_) return;
   next_look_ = UINT64_MAX; // nothing new is to come
   // A table's ways, and what was set by hand, are for the levels that they were made for.
-  if (device_use_.knows_places || ranks_ == 1 || follows_table() || options_.reproducible || !options_.levels.empty() ||
-      !options_.algorithm.empty())
+  if (device_use_.knows_places || ranks_ == 1 || options_.device_peer == DevicePeer::off || follows_table() ||
+      options_.reproducible || !options_.levels.empty() || !options_.algorithm.empty())
     return;
   device_use_.knows_places = true;
   const auto texts = gather_text(*bootstrap_, to_text(device_->place(process_.options())));

@@ -37,9 +37,9 @@ public:
   std::unique_ptr<transport::shm::ShmLinks> neighbours;
   std::vector<MadePlan> plans;
   std::unique_ptr<transport::shm::ParityBoard> board;
-  // What this rank has announced, until all ranks have agreed on what becomes of it. Where they cannot (an exchange
-  // fails on one of them, or it runs out of memory in between) it stays here for as long as the process lives: those
-  // who have heard of it may be connecting to it, or may hold it for made, and write to it when they leave.
+  // What this rank has announced, until all ranks have agreed on what becomes of it. Where they cannot, because an
+  // exchange has failed on one of them, it stays here for as long as the process lives: those who have heard of it may
+  // still be connecting to it, or may hold it for made, and write to it when they leave.
   MadePlan unsettled;
   std::unique_ptr<transport::shm::ParityBoard> unsettled_board;
 
@@ -47,7 +47,7 @@ public:
     const bool unread = quiescent();
     for (MadePlan& made : plans)
       unmake(made, unread);
-    unmake(unsettled, false);
+    give_up_unsettled();
     plans.clear();
     board.reset();
   }
@@ -57,11 +57,17 @@ public:
       all &= made.leave() && (made.plan == nullptr || made.plan->quiescent());
     return all && unsettled.plan == nullptr && unsettled_board == nullptr;
   }
+  /// When nobody has it, nor is about to connect to it, any more. Devices may still have its slots mapped.
+  void give_up_unsettled() {
+    unmake(unsettled, false);
+    unsettled_board.reset();
+  }
 
 private:
   static void unmake(MadePlan& made, bool unread) {
     if (made.slots && !unread) made.slots->keep_memory();
     made.plan.reset(); // before the slots that it uses
+    made.slots.reset();
   }
 };
 
@@ -339,6 +345,7 @@ void Context::choose_way(Decision& decision, const Call& call, std::size_t bytes
 /// decided, and half made, may differ.
 void Context::leave_all_to_native(Error why) {
   left_to_native_ = std::move(why);
+  if (bootstrap_->exchanges_work()) left_->give_up_unsettled(); // all have left the steps
   probe_.reset();
   for (Decision& decision : decisions_) {
     if (decision.way.path == Path::lost) continue;

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -97,14 +96,6 @@ Family family_of(const tune::Candidate& candidate, const topo::Hierarchy& hierar
     if (topo::between_nodes(hierarchy.levels[level].link)) family.emplace_back(plan.algorithm, plan.shape);
   }
   return family;
-}
-
-const char* text_of(kernel::Stores stores) {
-  if (stores.publish == kernel::Store::demoted) return ", published through to shared caches";
-  const bool published = stores.publish == kernel::Store::streaming;
-  if (stores.result == kernel::Store::streaming)
-    return published ? ", stores around the caches" : ", results around the caches";
-  return published ? ", published around the caches" : "";
 }
 
 } // namespace
@@ -261,10 +252,8 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
   decision.trial.reset();
-  if (goes_on && situation_.job.nodes > 1)
-    widen_trial(decision, bytes);
-  else
-    begin_review(decision, bytes);
+  if (goes_on && situation_.job.nodes > 1 && widen_trial(decision, bytes)) return;
+  if (!try_depths(decision, bytes)) begin_review(decision, bytes);
 }
 
 /// As measured; null where none is on trial.
@@ -281,8 +270,8 @@ bool Context::is_far_from_predicted(const Probation& trial) {
 }
 
 /// The winner against the best, by prediction, of each family that was not tried, of the kinds whose schedules were the
-/// fastest; and against the second, where that was close. Without any that was not tried, the winner stays.
-void Context::widen_trial(Decision& decision, std::size_t bytes) {
+/// fastest; and against the second, where that was close. False, and the winner stays, without any that was not tried.
+bool Context::widen_trial(Decision& decision, std::size_t bytes) {
   std::map<std::string, double> measured;
   measured.emplace(decision.way.name, decision.way.seconds);
   for (const Way& other : decision.others)
@@ -302,7 +291,7 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
   const auto faster = [](const auto& one, const auto& other) { return one.seconds < other.seconds; };
   std::stable_sort(schedules.begin(), untried, faster);
   std::stable_sort(untried, schedules.end(), faster);
-  if (schedules.begin() == untried) return begin_review(decision, bytes);
+  if (schedules.begin() == untried) return false;
   std::set<std::size_t> good_kinds;
   std::set<std::pair<std::size_t, Family>> tried;
   for (auto candidate = schedules.begin(); candidate != untried; ++candidate) {
@@ -321,7 +310,7 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
     way->stores = default_stores(bytes);
     ways.push_back(std::move(*way));
   }
-  if (ways.empty()) return begin_review(decision, bytes);
+  if (ways.empty()) return false;
   if (options_.log_choice && rank_ == 0)
     log_line(fmt::format("{} ranks on {} nodes, {} bytes: more ways are tried", ranks_, situation_.job.nodes, bytes));
   const auto second = std::min_element(decision.others.begin(), decision.others.end(),
@@ -330,6 +319,38 @@ void Context::widen_trial(Decision& decision, std::size_t bytes) {
     ways.push_back(std::move(*second));
     decision.others.erase(second);
   }
+  try_against_winner(decision, std::move(ways), bytes);
+  return true;
+}
+
+/// How many slices of a vector on a device are best in flight depends on what its copies and its queue cost, which no
+/// model tells: the winner is tried against itself with half and with twice as many, and so on from the one that wins
+/// then. False where there is nothing to try any more.
+bool Context::try_depths(Decision& decision, std::size_t bytes) {
+  if (!situation_.on_devices || decision.way.path != Path::plan || options_.window != 0) return false;
+  const auto is_tried = [&](const std::string& name) {
+    return std::any_of(decision.others.begin(), decision.others.end(),
+                       [&](const Way& way) { return way.name == name; });
+  };
+  tune::Way wanted = decision.way.in_table;
+  std::vector<Way> ways;
+  for (const std::uint64_t window : tune::depths_beside(wanted.window, wanted.slice, bytes)) {
+    wanted.window = window;
+    auto candidate = tune::candidate_of(wanted, situation_, options_, tune::size_class(bytes));
+    if (!candidate || is_tried(name_of(*candidate))) continue;
+    candidate->long_slices = decision.way.long_slices;
+    auto way = prepare_way(*candidate);
+    if (!way) continue;
+    way->stores = decision.way.stores;
+    ways.push_back(std::move(*way));
+  }
+  if (ways.empty()) return false;
+  try_against_winner(decision, std::move(ways), bytes);
+  return true;
+}
+
+/// The winner of a trial has its time already: it rests with that first.
+void Context::try_against_winner(Decision& decision, std::vector<Way> ways, std::size_t bytes) {
   ways.push_back(std::exchange(decision.way, Way{}));
   begin_trial(decision, std::move(ways), bytes);
   decision.trial->trial.rest_first(decision.trial->ways.size() - 1, decision.trial->ways.back().seconds);
@@ -346,68 +367,6 @@ void Context::begin_trial(Decision& decision, std::vector<Way> ways, std::size_t
 std::size_t Context::most_ways(std::size_t bytes) const {
   if (situation_.job.nodes == 1) return 2U + (situation_.plain ? 1 : 0) + (situation_.on_devices ? 2 : 0);
   return (bytes < few_ways_from ? 6U : 4U) + (situation_.on_devices ? 2 : 0);
-}
-
-namespace {
-
-/// "board (1.2 us); then native (3.4 us), direct slice 128K window 4 (5.6 us)", with `what` behind each time.
-std::string ranking(const auto& ways, const std::vector<std::size_t>& order, const std::vector<double>& seconds,
-                    const char* what) {
-  std::string text;
-  for (std::size_t place = 0; place < std::min<std::size_t>(order.size(), 5); ++place) {
-    const auto& way = ways[order[place]];
-    text += fmt::format("{}{}{} ({}{})",
-                        place == 0   ? ""
-                        : place == 1 ? "; then "
-                                     : ", ",
-                        way.name, text_of(way.stores), format_duration(seconds[order[place]]), what);
-  }
-  return text;
-}
-
-} // namespace
-
-/// A program may end, or free a communicator, before it has made the calls that a trial takes.
-void Context::log_open_trials() const {
-  if (!options_.log_choice || rank_ != 0) return;
-  for (std::size_t index = 0; index < decisions_.size(); ++index) {
-    if (!decisions_[index].trial) continue;
-    const Probation& probation = *decisions_[index].trial;
-    std::uint64_t calls = 0;
-    std::string tried;
-    for (const Way& way : probation.ways) {
-      calls += way.tally.calls;
-      if (way.tally.calls > 0) tried += fmt::format("{}{}{}", tried.empty() ? "" : ", ", way.name, text_of(way.stores));
-    }
-    const auto [low, high] = tune::bounds_of_class(index);
-    const Way& ahead = probation.ways[probation.trial.ahead()];
-    const std::string known =
-        probation.trial.has_compared()
-            ? "so far " + ranking(probation.ways, first_then_by_time(probation, probation.trial.ahead()),
-                                  probation.trial.agreed_times(), "")
-        : probation.trial.rests() ? fmt::format("so far {} ({})", ahead.name, format_duration(ahead.seconds))
-                                  : "which tried " + tried;
-    log_line(fmt::format("{} ranks on {} nodes, {} to {} bytes: not decided after {} calls, {}", ranks_,
-                         situation_.job.nodes, low, high, calls, known));
-  }
-}
-
-/// A way that was dropped early may have looked faster then than the one that is ahead, or has won.
-std::vector<std::size_t> Context::first_then_by_time(const Probation& probation, std::size_t first) {
-  const std::vector<double>& seconds = probation.trial.agreed_times();
-  std::vector<std::size_t> order(seconds.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::swap(order.front(), order[first]);
-  std::stable_sort(order.begin() + 1, order.end(),
-                   [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
-  return order;
-}
-
-void Context::log_trial(const Probation& probation, std::size_t bytes) {
-  const auto [low, high] = tune::bounds_of_class(tune::size_class(bytes));
-  log_line(fmt::format("{} ranks on {} nodes, {} to {} bytes: {}", ranks_, situation_.job.nodes, low, high,
-                       ranking(probation.ways, first_then_by_time(probation, probation.trial.way()),
-                               probation.trial.agreed_times(), " measured")));
 }
 
 } // namespace strata::comm

@@ -6,7 +6,7 @@ joinable_sources += \
   src/comm/context_places.cc src/comm/context_plan.cc \
   src/comm/context_messages.cc src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
-  src/comm/context_wait.cc \
+  src/comm/context_trial_log.cc src/comm/context_wait.cc \
   src/comm/device.cc src/comm/device.h src/comm/device_use.h \
   src/comm/known_links.cc src/comm/known_links.h src/comm/known_table.cc src/comm/known_table.h \
   src/comm/link_flow.cc src/comm/link_flow.h \

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What changes in a context when its ranks pass buffers in device memory: levels, slices, and what was decided before.
+#include "delaying_transport.h"
 #include "device_calls.h"
+#include "machines_bootstrap.h"
 #include "sharing_driver.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
 
 namespace strata::comm {
 namespace {
@@ -177,6 +182,59 @@ TEST(LongSlices, GiveWayToOthersWhereTheyDoNotFit) {
   };
   EXPECT_NE(paths(24 << 20).find("slice 2M window 2"), std::string::npos) << paths(24 << 20);
   EXPECT_NE(paths(2 << 20).find("K window"), std::string::npos) << paths(2 << 20);
+}
+
+/// Of one way.
+std::size_t most_depths(const Context& context) {
+  std::map<std::string, std::set<std::string>> depths; // by composition and slice
+  for (const auto& [name, tally] : context.statistics().by_algorithm)
+    if (const std::size_t window = name.find(" window "); window != std::string::npos && tally.calls > 0)
+      depths[name.substr(0, window)].insert(name.substr(window));
+  std::size_t most = 0;
+  for (const auto& [way, windows] : depths)
+    most = std::max(most, windows.size());
+  return most;
+}
+
+/// How many depths of one way four ranks try on two machines, where schedules are all there is: until they are as many
+/// as there should be, or the calls too many.
+std::size_t most_depths_tried(Options options, OnDevice on_device, std::size_t should_be, int most_calls) {
+  constexpr int ranks = 4;
+  options.trial = 100;
+  options.slice = std::uint64_t{32} << 10;
+  options.transports = "loop,delaying";
+  options.probe = 0;
+  delaying::Office office(1);
+  const auto make = [&](const Options&, Device*) -> Result<std::unique_ptr<transport::Transport>> {
+    return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
+  };
+  ThreadJob job(ranks, options, {{"delaying", make}});
+  DeviceJob device;
+  device.give_devices<device::SharingDriver>(job);
+  Faults faults(ranks);
+  std::size_t depths = 0;
+  job.run([&](int rank, const std::shared_ptr<Meeting>& meeting) {
+    auto context = Context::create(job.process(rank), std::make_unique<MachinesBootstrap>(job, meeting, rank));
+    ASSERT_TRUE(context) << context.error().message;
+    // All ranks count the same.
+    for (int number = 0; number < most_calls && most_depths(**context) < should_be; ++number)
+      faults.add(**context, fault_there(**context, *device.accelerator, 1 << 15, on_device(rank, number)));
+    if (rank == 0) depths = most_depths(**context);
+  });
+  EXPECT_EQ(faults.text(), "");
+  EXPECT_EQ(office.complaints(), "");
+  return depths;
+}
+
+TEST(Depths, OfSlicesInFlightAreTriedForVectorsOnDevices) {
+  constexpr std::size_t around_the_winner = 3;
+  constexpr int many = 3000, some = 60;
+  Options options = ThreadJob::options_for_tests();
+  EXPECT_LT(most_depths_tried(options, never, around_the_winner, some), around_the_winner);
+  options.device_peer = DevicePeer::off;
+  EXPECT_EQ(most_depths_tried(options, always, around_the_winner, many), around_the_winner) << "staged";
+  options.window = 2;
+  EXPECT_EQ(most_depths_tried(options, always, around_the_winner, some), 1u) << "the user's";
 }
 
 // ---- buffers in device memory that come late ----------------------------------------------------------------------

@@ -141,6 +141,19 @@ TEST(Choice, HasTheSlicesThatAreAskedForOnDevicesToo) {
     EXPECT_TRUE(candidate.kind != Candidate::Kind::schedule || candidate.slice_bytes == 65536) << candidate.name();
 }
 
+TEST(Depths, AreTriedOnBothSidesOfWhatThereIs) {
+  using Depths = std::vector<std::uint64_t>;
+  constexpr std::size_t slice = std::size_t{1} << 20;
+  EXPECT_EQ(depths_beside(4, slice, 100 * slice), (Depths{2, 8}));
+  EXPECT_EQ(depths_beside(1, slice, 100 * slice), Depths{2});
+  EXPECT_EQ(depths_beside(16, slice, 100 * slice), Depths{8}) << "more than 16 slices";
+  EXPECT_EQ(depths_beside(4, 4 * slice, 100 * slice), Depths{2}) << "more than 16 MiB";
+  EXPECT_EQ(depths_beside(4, slice, 4 * slice), Depths{2}) << "there are no more";
+  EXPECT_EQ(depths_beside(4, slice, 4 * slice + 1), (Depths{2, 8}));
+  EXPECT_EQ(depths_beside(4, slice, 2 * slice), Depths{}) << "two is all that four or two let be in flight";
+  EXPECT_EQ(depths_beside(4, slice, 1), Depths{});
+}
+
 TEST(Choice, MakesWireMessagesThatNeedNoRendezvous) {
   EXPECT_EQ(wire_bytes_for(0), std::size_t{24} << 10); // no limit
   EXPECT_EQ(wire_bytes_for(std::size_t{1} << 20), std::size_t{24} << 10);
