@@ -260,6 +260,7 @@ private:
   static bool is_far_from_predicted(const Probation& trial);
   void begin_trial(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   bool widen_trial(Decision& decision, std::size_t bytes);
+  static const Way* best_schedule(const Decision& decision);
   bool try_depths(Decision& decision, std::size_t bytes);
   void try_against_winner(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   std::size_t most_ways(std::size_t bytes) const;

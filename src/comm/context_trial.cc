@@ -323,25 +323,35 @@ bool Context::widen_trial(Decision& decision, std::size_t bytes) {
   return true;
 }
 
+/// Of a trial that has ended, the schedule that took the least time; null: none comes close to the winner.
+const Context::Way* Context::best_schedule(const Decision& decision) {
+  if (decision.way.path == Path::plan) return &decision.way;
+  const Way* best = nullptr;
+  for (const Way& other : decision.others)
+    if (other.path == Path::plan && (best == nullptr || other.seconds < best->seconds)) best = &other;
+  return best != nullptr && best->seconds <= close_kinds * decision.way.seconds ? best : nullptr;
+}
+
 /// How many slices of a vector on a device are best in flight depends on what its copies and its queue cost, which no
-/// model tells: the winner is tried against itself with half and with twice as many, and so on from the one that wins
-/// then. False where there is nothing to try any more.
+/// model tells: the best schedule is tried with half and with twice as many, and so on from the one that wins then.
+/// False where there is nothing to try any more.
 bool Context::try_depths(Decision& decision, std::size_t bytes) {
-  if (!situation_.on_devices || decision.way.path != Path::plan || options_.window != 0) return false;
+  const Way* const best = situation_.on_devices && options_.window == 0 ? best_schedule(decision) : nullptr;
+  if (best == nullptr) return false;
   const auto is_tried = [&](const std::string& name) {
     return std::any_of(decision.others.begin(), decision.others.end(),
                        [&](const Way& way) { return way.name == name; });
   };
-  tune::Way wanted = decision.way.in_table;
+  tune::Way wanted = best->in_table;
   std::vector<Way> ways;
   for (const std::uint64_t window : tune::depths_beside(wanted.window, wanted.slice, bytes)) {
     wanted.window = window;
     auto candidate = tune::candidate_of(wanted, situation_, options_, tune::size_class(bytes));
     if (!candidate || is_tried(name_of(*candidate))) continue;
-    candidate->long_slices = decision.way.long_slices;
+    candidate->long_slices = best->long_slices;
     auto way = prepare_way(*candidate);
     if (!way) continue;
-    way->stores = decision.way.stores;
+    way->stores = best->stores;
     ways.push_back(std::move(*way));
   }
   if (ways.empty()) return false;
