@@ -42,7 +42,7 @@ constexpr std::array device_natives{
     Named<DeviceNative>{"pass", DeviceNative::pass}, Named<DeviceNative>{"refuse", DeviceNative::refuse}};
 
 constexpr std::array device_peers{Named<DevicePeer>{"auto", DevicePeer::automatic},
-                                  Named<DevicePeer>{"flags", DevicePeer::flags},
+                                  Named<DevicePeer>{"hosts", DevicePeer::hosts},
                                   Named<DevicePeer>{"off", DevicePeer::off}};
 
 constexpr std::array device_directs{Named<DeviceDirect>{"auto", DeviceDirect::automatic},
@@ -114,7 +114,7 @@ auto rows_of_devices() {
           Scope::local),
       choice<&Options::device_peer, device_peers>(
           "DEVICE_PEER",
-          "auto: ranks of a machine read each other's device memory; flags: when devices say so; off: never.",
+          "auto: ranks of a machine read each other's device memory; hosts: when hosts say so; off: never.",
           Scope::agreed),
       choice<&Options::device_direct, device_directs>(
           "DEVICE_DIRECT", "auto: messages between nodes go straight from and to device memory if UCX can; off: never.",

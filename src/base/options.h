@@ -36,8 +36,8 @@ enum class DeviceNative : std::uint8_t {
 
 /// Whether calls reduce in device memory, over slots that the peers of the machine map.
 enum class DevicePeer : std::uint8_t {
-  automatic, ///< where it can be done
-  flags,     ///< likewise, and devices tell each other when a payload is there
+  automatic, ///< where it can be done; devices tell each other when a payload is there, where they can
+  hosts,     ///< likewise, but the hosts tell each other
   off,
 };
 

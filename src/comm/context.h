@@ -347,8 +347,12 @@ private:
   std::optional<MemoryKind> device_networks() const;
   std::vector<bool> waiters_among(const std::vector<std::string>& announced) const;
   Status share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots);
-  std::vector<const std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
-                                          const std::vector<std::string>& announced);
+  std::vector<std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
+                                    const std::vector<std::string>& announced);
+  Result<std::vector<bool>> waiters_seen(engine::Plan& plan, PeerSlots* slots, const std::vector<bool>& readers,
+                                         std::vector<bool> waiters);
+  Status keep_useful_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots, const std::vector<std::byte*>& mapped,
+                           const std::vector<bool>& readers, const std::vector<bool>& waiters);
   void tell_trouble_with_peers(std::string_view why);
   void tell_trouble_with_flags(const std::string& why);
   void tell_of_flags();

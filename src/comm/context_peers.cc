@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 namespace strata::comm {
@@ -46,7 +47,8 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   const engine::DeviceNeeds needs = plan.device_needs(device_networks());
   if ((needs.slots == 0 && !needs.straight) || needs.inputs > device::Stream::most_inputs || device_->used() < 0)
     return nullptr;
-  const auto flags = options_.device_peer == DevicePeer::flags ? PeerSlots::Flags::wanted : PeerSlots::Flags::unwanted;
+  const bool wants_flags = options_.device_peer == DevicePeer::automatic && !device_->has_given_up_flags();
+  const auto flags = wants_flags ? PeerSlots::Flags::wanted : PeerSlots::Flags::unwanted;
   auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window, flags);
   if (!slots) tell_trouble_with_peers(slots.error().message);
   if (!slots && needs.straight && slots.error().kind == ErrorKind::resource) // it takes less without landings
@@ -58,10 +60,12 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
   return std::move(*slots);
 }
 
-std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerSlots& slots,
-                                                 const std::vector<std::string>& announced) {
-  std::vector<const std::byte*> mapped(announced.size());
-  for (const std::int32_t rank : plan.device_sources()) {
+std::vector<std::byte*> Context::map_slots(const engine::Plan& plan, PeerSlots& slots,
+                                           const std::vector<std::string>& announced) {
+  std::vector<std::byte*> mapped(announced.size());
+  const std::vector<bool> waiters = waiters_among(announced);
+  const bool sets_flags = std::find(waiters.begin(), waiters.end(), true) != waiters.end();
+  for (const std::int32_t rank : plan.device_peers(sets_flags)) {
     const auto index = static_cast<std::size_t>(rank);
     if (announced[index].empty()) continue;
     const auto peer = slots.map(announced[index]);
@@ -73,11 +77,10 @@ std::vector<const std::byte*> Context::map_slots(const engine::Plan& plan, PeerS
   return mapped;
 }
 
-/// By rank: whether its device's queue may wait for this rank's. Where ranks share a device, what waits there would
-/// keep others from it; then the hosts say when a payload is there.
+/// By rank: whether its device's queue may wait for what this rank's tells it. Where ranks share a device, what waits
+/// there would keep others from it; then the hosts say when a payload is there.
 std::vector<bool> Context::waiters_among(const std::vector<std::string>& announced) const {
   std::vector<bool> alone(announced.size());
-  if (options_.device_peer != DevicePeer::flags) return alone;
   std::vector<PeerSlots::Announced> of_node(announced.size());
   std::map<std::string_view, int> uses;
   for (std::size_t rank = 0; rank < announced.size(); ++rank) {
@@ -92,12 +95,41 @@ std::vector<bool> Context::waiters_among(const std::vector<std::string>& announc
   return alone;
 }
 
+/// Collective, of ranks some of which may wait for flags. By rank, the `waiters` whose flags have come where they were
+/// tried. Whether a device sees what another one writes into its memory is not known before: a queue that waits in vain
+/// is let go on.
+Result<std::vector<bool>> Context::waiters_seen(engine::Plan& plan, PeerSlots* slots, const std::vector<bool>& readers,
+                                                std::vector<bool> waiters) {
+  constexpr auto patience = std::chrono::seconds(2);
+  bool works = false;
+  if (std::find(waiters.begin(), waiters.end(), true) != waiters.end()) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+    works = plan.try_flags(readers, waiters);
+    while (works && !slots->passed(0)) {
+      works = slots->failure().empty() && std::chrono::steady_clock::now() < end;
+      waiter.step(crowding_ == engine::Crowding::crowded);
+    }
+    if (!works) {
+      slots->give_up();
+      device_->give_up_flags();
+      tell_trouble_with_flags(fmt::format("its device did not see in {} s what its peers wrote", patience.count()));
+    }
+    works = slots->clear_flags() && works; // before anybody sets one in a call
+  }
+  const auto all = gather(*bootstrap_, static_cast<std::uint8_t>(works));
+  if (!all) return all.error();
+  for (std::size_t rank = 0; rank < waiters.size(); ++rank)
+    waiters[rank] = waiters[rank] && (*all)[rank] != 0;
+  return waiters;
+}
+
 /// Collective. Slots that neither a peer nor a network has a use for are given up.
 Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots) {
   auto announced = gather_text(*bootstrap_, slots ? slots->announcement() : std::string());
   if (!announced) return announced.error();
   const auto count = static_cast<std::size_t>(ranks_);
-  std::vector<const std::byte*> mapped(count);
+  std::vector<std::byte*> mapped(count);
   if (slots) {
     mapped = map_slots(plan, *slots, *announced);
     const auto networks = slots->go_straight() ? device_networks() : std::nullopt;
@@ -117,10 +149,24 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
   std::vector<bool> readers(count);
   for (std::size_t rank = 0; rank < count; ++rank)
     readers[rank] = (table[rank * row_bytes + self / 8] >> (self % 8) & 1) != 0;
+  std::vector<bool> waiters(count);
+  if (slots) waiters = waiters_among(*announced);
+  const auto waits = [](const std::string& text) { return PeerSlots::parsed(text).waits; };
+  if (std::any_of(announced->begin(), announced->end(), waits)) {
+    auto seen = waiters_seen(plan, slots.get(), readers, std::move(waiters));
+    if (!seen) return seen.error();
+    waiters = std::move(*seen);
+  }
+  return keep_useful_slots(plan, slots, mapped, readers, waiters);
+}
+
+Status Context::keep_useful_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots,
+                                  const std::vector<std::byte*>& mapped, const std::vector<bool>& readers,
+                                  const std::vector<bool>& waiters) {
   const bool reads = std::any_of(mapped.begin(), mapped.end(), [](const std::byte* peer) { return peer != nullptr; });
   const bool is_read = std::find(readers.begin(), readers.end(), true) != readers.end();
   if (slots) {
-    plan.let_read(readers, waiters_among(*announced));
+    plan.let_read(readers, waiters);
     if (plan.sets_flags()) tell_of_flags();
   }
   if (slots && (reads || is_read || plan.uses_device())) return ok();

@@ -72,6 +72,9 @@ public:
   bool first_trouble_with_peers() { return !told_of_peers_.exchange(true); }
   /// Likewise, that devices do not wait for flags.
   bool first_trouble_with_flags() { return !told_of_flags_.exchange(true); }
+  /// Flags of peers did not come where they were tried: they are not tried again.
+  void give_up_flags() { no_flags_ = true; }
+  bool has_given_up_flags() const { return no_flags_; }
   /// Likewise, that they do.
   bool first_flags() { return !told_of_waits_.exchange(true); }
 
@@ -96,6 +99,7 @@ private:
   std::map<std::int32_t, topo::DevicePlace> places_; ///< by device; stays where it is
   std::array<Count, device_paths> counts_{};
   std::atomic<bool> told_{false}, told_of_peers_{false}, told_of_flags_{false}, told_of_waits_{false};
+  std::atomic<bool> no_flags_{false};
 };
 
 } // namespace strata::comm

@@ -75,15 +75,20 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
   return ok();
 }
 
-/// Flags are 0 before anybody can wait for one. Unsupported, where a stream cannot wait for memory of the device.
+Status PeerSlots::clear_flags() {
+  const std::vector<std::byte> zeros(needs_.flag_bytes);
+  if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
+    return cleared;
+  return stream_->synchronise();
+}
+
+/// Flags are 0 before anybody can set one. Unsupported, where a stream cannot wait for memory of the device.
 Status PeerSlots::prepare_flags() {
   auto other = device_.driver().make_stream(number_);
   if (!other) return other.error();
   other_stream_ = std::move(*other);
   awaited_.resize(engine::DeviceQueue::marks * std::max<std::size_t>(needs_.inputs, 1));
-  const std::vector<std::byte> zeros(needs_.flag_bytes);
-  if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
-    return cleared;
+  if (const Status cleared = clear_flags(); !cleared) return cleared;
   auto* const word = reinterpret_cast<std::uint32_t*>(begin_); // in the room of the channel's own header
   Status works = stream_->set_word(word, 1);
   if (works) works = stream_->wait_for_word(word, 1);
@@ -100,7 +105,7 @@ PeerSlots::Announced PeerSlots::parsed(std::string_view announced) {
 }
 
 void PeerSlots::give_up() {
-  // Flags of this rank's alone: what other readers wait for is theirs. The oldest first, so that none goes back.
+  // The oldest first, so that none goes back.
   for (std::size_t i = 0; other_stream_ && i < awaited_.size(); ++i)
     if (const Awaited& awaited = awaited_[(next_awaited_ + i) % awaited_.size()]; awaited.flag != nullptr)
       (void)other_stream_->set_word(awaited.flag, awaited.value); // as well as can be
@@ -125,7 +130,7 @@ bool PeerSlots::leave() {
   return true;
 }
 
-Result<const std::byte*> PeerSlots::map(const std::string& announced) {
+Result<std::byte*> PeerSlots::map(const std::string& announced) {
   device::Driver& driver = device_.driver();
   const Announced peer = parsed(announced);
   if (peer.address.empty()) return argument_error("a peer's device memory has no address");
@@ -137,7 +142,7 @@ Result<const std::byte*> PeerSlots::map(const std::string& announced) {
   const auto opened = driver.open_exported(std::string(peer.memory), number_);
   if (!opened) return opened.error();
   mapped_.push_back(*opened);
-  return static_cast<const std::byte*>(*opened);
+  return static_cast<std::byte*>(*opened);
 }
 
 const Status& PeerSlots::reduces(type::Element element, type::Operation operation) {
@@ -154,12 +159,12 @@ bool PeerSlots::put_aside(std::size_t offset, const void* from, std::size_t byte
   return failure_.keep(stream_->copy(begin_ + offset, from, bytes));
 }
 
-bool PeerSlots::set_flag(std::size_t offset, std::uint32_t value) {
-  return failure_.keep(stream_->set_word(reinterpret_cast<std::uint32_t*>(begin_ + offset), value));
+bool PeerSlots::set_flag(std::byte* flag, std::uint32_t value) {
+  return failure_.keep(stream_->set_word(reinterpret_cast<std::uint32_t*>(flag), value));
 }
 
-bool PeerSlots::wait_for_flag(const std::byte* flag, std::uint32_t value) {
-  auto* const word = reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(flag));
+bool PeerSlots::wait_for_flag(std::size_t offset, std::uint32_t value) {
+  auto* const word = reinterpret_cast<std::uint32_t*>(begin_ + offset);
   awaited_[next_awaited_++ % awaited_.size()] = {word, value};
   return failure_.keep(stream_->wait_for_word(word, value));
 }

@@ -35,8 +35,8 @@ public:
   const std::string& why_not_exported() const { return why_not_exported_; }
   /// What peers must know to map it; empty where they cannot, or need not.
   const std::string& announcement() const { return announcement_; }
-  /// Maps a peer's, for reading.
-  Result<const std::byte*> map(const std::string& announced);
+  /// Maps a peer's: to read its slots, and to set its flags.
+  Result<std::byte*> map(const std::string& announced);
   /// Ends all work and closes the peers' memory. Once that is true, peers may be told that this rank has left; false:
   /// the driver closes nothing now (Driver::hold_frees), and it is to be called again.
   bool leave();
@@ -50,9 +50,11 @@ public:
     std::string_view memory;
   };
   static Announced parsed(std::string_view announced);
-  /// When a peer is gone whose flags the queue may wait for for ever: what it has been given runs to its end, on
-  /// whatever is there.
+  /// When a peer is gone that was to set flags for which the queue may wait for ever: what it has been given runs to
+  /// its end, on whatever is there.
   void give_up();
+  /// Flags are 0 again, when nobody sets or waits for one. Waits for the queue.
+  Status clear_flags();
 
   /// Whether the device can do this in the plan's steps, or why not. Asks the device once.
   const Status& reduces(type::Element element, type::Operation operation);
@@ -67,8 +69,8 @@ public:
   bool went_straight() { return std::exchange(went_straight_, false); }
 
   bool put_aside(std::size_t offset, const void* from, std::size_t bytes) override;
-  bool set_flag(std::size_t offset, std::uint32_t value) override;
-  bool wait_for_flag(const std::byte* flag, std::uint32_t value) override;
+  bool set_flag(std::byte* flag, std::uint32_t value) override;
+  bool wait_for_flag(std::size_t offset, std::uint32_t value) override;
   bool copy(void* to, const void* from, std::size_t bytes) override;
   bool reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
               std::size_t count) override;

@@ -34,10 +34,10 @@ public:
   // What puts work into the queue is false when the device has failed: see failure().
   /// Copies from device memory to an offset in the slots.
   virtual bool put_aside(std::size_t offset, const void* from, std::size_t bytes) = 0;
-  /// A flag at an offset in the slots becomes `value` when all that was put into the queue before has run.
-  virtual bool set_flag(std::size_t offset, std::uint32_t value) = 0;
-  /// What is put into the queue from now on runs after a peer's flag, as it is mapped here, has come to `value`.
-  virtual bool wait_for_flag(const std::byte* flag, std::uint32_t value) = 0;
+  /// A peer's flag, as it is mapped here, becomes `value` when all that was put into the queue before has run.
+  virtual bool set_flag(std::byte* flag, std::uint32_t value) = 0;
+  /// What is put into the queue from now on runs after the flag at an offset in the slots has come to `value`.
+  virtual bool wait_for_flag(std::size_t offset, std::uint32_t value) = 0;
   /// Copies between memory of any kind.
   virtual bool copy(void* to, const void* from, std::size_t bytes) = 0;
   /// As kernel::ReduceFunction, with the same bits; `to` is device memory that the SliceMemory gave.
@@ -60,7 +60,7 @@ public:
 /// What a plan asks of a device, in bytes.
 struct DeviceNeeds {
   std::size_t slots = 0;                      ///< that peers read; 0: no peer can
-  std::size_t first_flag = 0, flag_bytes = 0; ///< where flags are in the slots
+  std::size_t first_flag = 0, flag_bytes = 0; ///< where this rank's flags are in the slots
   std::size_t region = 0;                     ///< of a slice's vector
   std::size_t room = 0;     ///< of a slice in device memory: a vector and the scratch, a region each, and the landing
   std::size_t landing = 0;  ///< of a slice, for messages from other nodes

@@ -21,7 +21,8 @@
 // each other between their steps.
 //
 // Between ranks that have a device each, payloads aside may be promised as soon as they are in the queue: the readers'
-// queues wait for flags that the sender's sets, and no host is between two devices. The queues cannot wait for each
+// queues wait for flags in their own memory that the sender's sets there, and no host is between two devices. Whether
+// that works is tried when a plan is made, with each flag once. The queues cannot wait for each
 // other in a circle: nobody waits for a flag before the work that sets it is in a queue, whole, and only for what was
 // there before.
 #pragma once
@@ -78,6 +79,7 @@ struct Plan::DeviceSide {
 
   DeviceQueue& queue;
   std::optional<MemoryKind> networks; ///< what the device's memory is to them; none: they do not reach it
+  std::vector<std::byte*> peers;      ///< by rank: its slots as they are mapped here, or null
   std::vector<Step> steps;
   std::vector<Landing> landings;
   std::vector<Phase> phases; ///< by slot and step

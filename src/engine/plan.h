@@ -79,11 +79,14 @@ public:
   /// What the device must have for this plan. `networks`: what its memory is to the transports; none: they shall not
   /// use it.
   DeviceNeeds device_needs(std::optional<MemoryKind> networks) const;
-  /// The ranks whose slots this rank would read.
-  std::vector<std::int32_t> device_sources() const;
+  /// The ranks whose slots this rank would read; and those whose flags it would set, if `sets_flags`.
+  std::vector<std::int32_t> device_peers(bool sets_flags) const;
   /// `peers`: by rank, where its slots are mapped here, or null. The queue must outlive the plan's last request.
-  Status connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers,
-                        std::optional<MemoryKind> networks);
+  Status connect_device(DeviceQueue& queue, const std::vector<std::byte*>& peers, std::optional<MemoryKind> networks);
+  /// Between connect_device() and let_read(), on all ranks: puts into the queue that the flags for slice 0 are set, of
+  /// all messages to ranks that are mapped here and among the `waiters`; that those are waited for which such senders
+  /// set, as far as the `readers` say that they have mapped this rank; and mark 0. False: the device has failed.
+  bool try_flags(const std::vector<bool>& readers, const std::vector<bool>& waiters) const;
   /// `readers`: by rank, whether it has mapped the slots of this rank. All ranks have agreed on it. `waiters`: whether
   /// its queue may wait for flags of this rank's.
   void let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters);
@@ -228,6 +231,8 @@ private:
   void begin_beside_device(const Slice& slice);
   bool queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase);
   static bool is_promised(const Source& source, const Slice& slice);
+  std::byte* flag_of(const Port& port, std::int32_t reader, std::uint64_t slice) const;
+  bool all_have_flags(std::size_t step, const std::vector<bool>& waiters) const;
   bool set_flags(const Port& port, std::uint32_t index, const Slice& slice) const;
   bool await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const;
   bool settle_device();

@@ -48,11 +48,13 @@ DeviceNeeds Plan::device_needs(std::optional<MemoryKind> networks) const {
   return needs;
 }
 
-std::vector<std::int32_t> Plan::device_sources() const {
+std::vector<std::int32_t> Plan::device_peers(bool sets_flags) const {
   std::vector<std::int32_t> ranks;
-  for (const BoundStep& step : steps_)
-    for (const Source& source : step.sources)
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    for (const Source& source : steps_[s].sources)
       if (source.port.shares_memory) ranks.push_back(source.port.peer);
+    if (sets_flags) ranks.insert(ranks.end(), readers_[s].begin(), readers_[s].end());
+  }
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
@@ -62,9 +64,10 @@ bool Plan::lands(const Port& port, std::size_t bytes, std::optional<MemoryKind> 
   return port.channel != nullptr && !port.shares_memory && bytes >= least_straight(port, networks);
 }
 
-Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byte*>& peers,
+Status Plan::connect_device(DeviceQueue& queue, const std::vector<std::byte*>& peers,
                             std::optional<MemoryKind> networks) {
   auto side = std::make_unique<DeviceSide>(queue, networks);
+  side->peers = peers;
   std::size_t landing = 0;
   side->steps.resize(steps_.size());
   side->phases.resize(steps_.size() * shape_.window);
@@ -97,18 +100,49 @@ Status Plan::connect_device(DeviceQueue& queue, const std::vector<const std::byt
   return ok();
 }
 
+bool Plan::try_flags(const std::vector<bool>& readers, const std::vector<bool>& waiters) const {
+  const std::uint32_t value = transport::Channel::flag_value(0);
+  for (std::size_t s = 0; s < steps_.size(); ++s)
+    for (const Port& port : steps_[s].ports)
+      for (const std::int32_t reader : readers_[s]) {
+        std::byte* const flag =
+            port.shares_memory && waiters[static_cast<std::size_t>(reader)] ? flag_of(port, reader, 0) : nullptr;
+        if (flag != nullptr && !device_->queue.set_flag(flag, value)) return false;
+      }
+  for (const BoundStep& step : steps_)
+    for (const Source& source : step.sources) {
+      const auto sender = static_cast<std::size_t>(source.port.peer);
+      if (!source.port.shares_memory || !readers[sender] || !waiters[sender]) continue;
+      if (!device_->queue.wait_for_flag(source.port.channel->own_flag_aside(source.port.index, 0), value)) return false;
+    }
+  return device_->queue.mark(0);
+}
+
+/// As it is mapped here; null: it is not, or that rank has not said where it is.
+std::byte* Plan::flag_of(const Port& port, std::int32_t reader, std::uint64_t slice) const {
+  std::byte* const slots = device_->peers[static_cast<std::size_t>(reader)];
+  const std::size_t offset = port.channel->flag_aside(port.index, slice, reader);
+  return slots == nullptr || offset == transport::Channel::nowhere ? nullptr : slots + offset;
+}
+
+/// Whether all readers of a step's messages wait for flags that this rank can set.
+bool Plan::all_have_flags(std::size_t step, const std::vector<bool>& waiters) const {
+  return std::all_of(readers_[step].begin(), readers_[step].end(), [&](std::int32_t rank) {
+    return waiters[static_cast<std::size_t>(rank)] &&
+           std::all_of(steps_[step].ports.begin(), steps_[step].ports.end(),
+                       [&](const Port& port) { return !port.shares_memory || flag_of(port, rank, 0) != nullptr; });
+  });
+}
+
 void Plan::let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters) {
   device_->takes_promises = std::find(waiters.begin(), waiters.end(), true) != waiters.end();
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     if (steps_[s].kind != sched::Kind::send) continue;
     DeviceSide::Outgoing& send = device_->steps[s].send;
-    const auto all_of_them = [&](const std::vector<bool>& can) {
-      return !readers_[s].empty() && std::all_of(readers_[s].begin(), readers_[s].end(), [&](std::int32_t rank) {
-        return can[static_cast<std::size_t>(rank)];
-      });
-    };
-    send.aside = all_of_them(readers);
-    send.promised = send.aside && all_of_them(waiters);
+    send.aside = !readers_[s].empty() && std::all_of(readers_[s].begin(), readers_[s].end(), [&](std::int32_t rank) {
+      return readers[static_cast<std::size_t>(rank)];
+    });
+    send.promised = send.aside && all_have_flags(s, waiters);
     send.shared_by_host = !readers_[s].empty() && !send.aside;
     bool leaves_the_node = false;
     for (const Port& port : steps_[s].ports) {

@@ -56,22 +56,20 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
 bool Plan::set_flags(const Port& port, std::uint32_t index, const Slice& slice) const {
   const std::uint32_t value = transport::Channel::flag_value(slice.number);
   return std::all_of(readers_[index].begin(), readers_[index].end(), [&](std::int32_t reader) {
-    return device_->queue.set_flag(port.channel->flag_aside(port.index, slice.number, reader), value);
+    std::byte* const flag = flag_of(port, reader, slice.number);
+    return flag != nullptr && device_->queue.set_flag(flag, value);
   });
 }
 
 bool Plan::is_promised(const Source& source, const Slice& slice) {
-  return source.port.channel != nullptr &&
-         source.port.channel->promised_aside(source.port.index, slice.number) != transport::Channel::nowhere;
+  return source.port.channel != nullptr && source.port.channel->is_promised_aside(source.port.index, slice.number);
 }
 
 /// Before the queue reads what has arrived of a source.
 bool Plan::await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const {
   const Port& port = steps_[index].sources[source].port;
-  if (port.channel == nullptr) return true;
-  const std::size_t flag = port.channel->promised_aside(port.index, slice.number);
-  return flag == transport::Channel::nowhere ||
-         device_->queue.wait_for_flag(device_->steps[index].sources[source].peer + flag,
+  return port.channel == nullptr || !port.channel->is_promised_aside(port.index, slice.number) ||
+         device_->queue.wait_for_flag(port.channel->own_flag_aside(port.index, slice.number),
                                       transport::Channel::flag_value(slice.number));
 }
 

@@ -83,25 +83,28 @@ public:
   /// channel's own, which the sender and some of its receivers reach and the channel never touches (a device's). 0: not
   /// with this channel.
   virtual std::size_t aside_bytes() const { return 0; }
-  /// Of these the last, for the flags of what is promised.
+  /// Of these the last, for the flags that this rank waits for.
   virtual std::size_t flag_bytes() const { return 0; }
   static constexpr std::size_t nowhere = SIZE_MAX;
   /// As room(), for a payload that is to be put aside: its offset in that memory, or nowhere.
   virtual std::size_t room_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
   /// As publish(), when the payload is there. All receivers of the message must reach it.
   virtual void publish_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
-  /// A payload may also be promised before it is there. In the memory where payloads are put aside, each reader of a
-  /// message has a flag, a word of 32 bits that is 0 at first and becomes flag_value(slice) when the payload is there;
-  /// whoever reads waits for that. The offset of the flag of `reader`, of outgoing message `index`.
+  /// A payload may also be promised before it is there. Each reader of a message has a flag in its own such memory, a
+  /// word of 32 bits that is 0 at first and becomes flag_value(slice) when the payload is there; it waits for that.
+  /// Of outgoing message `index`, the offset of the flag of `reader`, in the memory of that rank; nowhere: it has not
+  /// connected.
   virtual std::size_t flag_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::int32_t /*reader*/) {
     return nowhere;
   }
+  /// Of incoming message `index`, the offset of this rank's flag in its own memory.
+  virtual std::size_t own_flag_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
   static std::uint32_t flag_value(std::uint64_t slice) { return static_cast<std::uint32_t>(slice + 1); }
   /// As publish_aside(), of a payload whose flags will be set.
   virtual void promise_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
-  /// Of a message that arrived_aside() knows: this rank's flag in the sender's memory, or nowhere when the payload is
-  /// there.
-  virtual std::size_t promised_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
+  /// Of a message that arrived_aside() knows: whether it is promised. Then its payload is there when this rank's flag
+  /// says so.
+  virtual bool is_promised_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return false; }
   /// As arrived(), of a message whose payload was put aside or is promised: its offset in the sender's memory. Nowhere
   /// while it has not come, or when it came in the usual way.
   virtual std::size_t arrived_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }

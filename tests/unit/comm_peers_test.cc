@@ -303,11 +303,12 @@ int waits_of_a_call(DevicePeer peer, int devices, const char* more_faults = "") 
   return CountingWaits::waits - before;
 }
 
-TEST(PeerCalls, WaitForFlagsOnlyWhereEachRankHasADeviceAndItIsAskedFor) {
-  EXPECT_GT(waits_of_a_call(DevicePeer::flags, 4), 0);
-  EXPECT_EQ(waits_of_a_call(DevicePeer::flags, 2), 0) << "two ranks are on each device";
-  EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4), 0);
-  EXPECT_EQ(waits_of_a_call(DevicePeer::flags, 4, ",no-words"), 0) << "these devices cannot";
+TEST(PeerCalls, WaitForFlagsWhereEachRankHasADevice) {
+  EXPECT_GT(waits_of_a_call(DevicePeer::automatic, 4), 0);
+  EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 2), 0) << "two ranks are on each device";
+  EXPECT_EQ(waits_of_a_call(DevicePeer::hosts, 4), 0);
+  EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4, ",no-words"), 0) << "these devices cannot";
+  EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4, ",blind-words"), 0) << "nor do these see what others write";
 }
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------

@@ -53,13 +53,29 @@ public:
       slots_.push_back(std::move(*slots));
     }
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
-      std::vector<const std::byte*> mapped(plans_.size());
-      for (const std::int32_t peer : plans_[rank]->device_sources())
+      std::vector<std::byte*> mapped(plans_.size());
+      for (const std::int32_t peer : plans_[rank]->device_peers(kind.of_their_own))
         if (rank != kind.blind)
           mapped[static_cast<std::size_t>(peer)] =
               *slots_[rank]->map(slots_[static_cast<std::size_t>(peer)]->announcement());
       EXPECT_TRUE(plans_[rank]->connect_device(*slots_[rank], mapped, networks));
-      plans_[rank]->let_read(readers, std::vector<bool>(plans_.size(), kind.of_their_own));
+    }
+    const std::vector<bool> waiters(plans_.size(), kind.of_their_own);
+    if (kind.of_their_own) try_flags(waiters);
+    for (const auto& plan : plans_)
+      plan->let_read(readers, waiters);
+  }
+  /// As where a plan is made.
+  void try_flags(const std::vector<bool>& waiters) {
+    for (const auto& plan : plans_)
+      EXPECT_TRUE(plan->try_flags(std::vector<bool>(plans_.size(), true), waiters));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (auto& slots : slots_)
+      while (!slots->passed(0) && std::chrono::steady_clock::now() < end) {
+      }
+    for (auto& slots : slots_) {
+      EXPECT_TRUE(slots->passed(0)) << "its flags did not come";
+      EXPECT_TRUE(slots->clear_flags());
     }
   }
   ~DeviceWorld() {

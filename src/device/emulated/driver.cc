@@ -68,6 +68,7 @@ public:
   }
   Status set_word(std::uint32_t* word, std::uint32_t value) override {
     if (const Status pinned = check_word(word); !pinned) return pinned;
+    if (accelerator_->faults.blind_words && is_of_others(word)) return ok();
     enqueue([accelerator = accelerator_.get(), word, value] {
       const auto reached = accelerator->memory.reach(word, sizeof *word);
       if (reached) store_word(reinterpret_cast<std::uint32_t*>(*reached), value);
@@ -96,6 +97,10 @@ private:
       return Error{ErrorKind::unsupported, "streams of the emulated device cannot wait for memory"};
     if (accelerator_->memory.find(word).kind == Kind::pinned) return ok();
     return accelerator_->check_reach(device_, word, sizeof *word);
+  }
+  bool is_of_others(const void* word) const {
+    const Memory found = accelerator_->memory.find(word);
+    return found.kind == Kind::device && (found.device != device_ || accelerator_->memory.is_opened(word));
   }
   void enqueue(LateWorker::Work work) { accelerator_->worker.add(*queue_, std::move(work)); }
 

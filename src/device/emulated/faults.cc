@@ -24,6 +24,7 @@ constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
                                {"fail-pinned", &Faults::fail_pinned},
                                {"fail-streams", &Faults::fail_streams},
                                {"no-words", &Faults::no_words},
+                               {"blind-words", &Faults::blind_words},
                                {"no-kernels", &Faults::no_kernels},
                                {"captures", &Faults::captures},
                                {"too-old", &Faults::too_old},
@@ -74,7 +75,7 @@ Result<Faults> parse_faults(const std::string& text) {
     if (!set(faults, word))
       return argument_error(
           fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
-                      "pools, fail-allocation, fail-pinned, fail-streams, no-words, no-kernels, captures, "
+                      "pools, fail-allocation, fail-pinned, fail-streams, no-words, blind-words, no-kernels, captures, "
                       "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, link=0-1, "
                       "lost-after=COPIES)",
                       printable(word)));

@@ -155,6 +155,12 @@ Result<std::byte*> MemoryTable::reach_locked(const void* pointer, std::size_t by
   return found->second.alias + offset;
 }
 
+bool MemoryTable::is_opened(const void* pointer) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = at_or_before(pointer);
+  return found != table_.end() && !found->second.opened_from.empty();
+}
+
 Result<std::string> MemoryTable::export_memory(const void* begin) const {
   const std::lock_guard lock(mutex_);
   const auto found = table_.find(static_cast<const std::byte*>(begin));

@@ -49,6 +49,8 @@ public:
   /// Copies between any memory; an error, and no harm, when one of the ranges has been freed.
   Status copy(void* to, const void* from, std::size_t bytes) const;
 
+  /// Whether it was opened from another process.
+  bool is_opened(const void* pointer) const;
   Result<std::string> export_memory(const void* begin) const;
   Result<void*> open(const std::string& exported, std::int32_t device);
   Status close(void* begin);

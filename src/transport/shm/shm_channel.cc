@@ -30,6 +30,14 @@ std::size_t payload_offset(std::size_t most_bytes) {
 
 std::atomic<std::uint64_t>& sequence(std::byte* slot) { return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot); }
 
+/// Of an entry and the word that belongs to it.
+constexpr std::size_t entry_bytes = sizeof(DirectoryEntry) + sizeof(FlagPlace);
+
+FlagPlace* flag_place_of(std::byte* block, std::size_t entries, std::size_t entry) {
+  std::byte* const places = block + sizeof(BlockHeader) + entries * sizeof(DirectoryEntry);
+  return reinterpret_cast<FlagPlace*>(places + entry * sizeof(FlagPlace));
+}
+
 } // namespace
 
 std::uint32_t packed(sched::Tag tag) {
@@ -50,7 +58,7 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   std::size_t receivers = 0;
   for (const Outgoing& message : shape.outgoing)
     receivers += message.peers.size();
-  std::size_t end = whole_lines(sizeof(BlockHeader) + receivers * sizeof(DirectoryEntry));
+  std::size_t end = whole_lines(sizeof(BlockHeader) + receivers * entry_bytes);
   std::vector<DirectoryEntry> directory;
   for (const Outgoing& message : shape.outgoing) {
     DirectoryEntry entry{};
@@ -59,12 +67,12 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
     entry.payload = static_cast<std::uint32_t>(payload_offset(message.most_bytes));
     entry.offset = end;
     entry.stride = whole_lines(entry.payload + message.most_bytes);
-    entry.message = static_cast<std::uint32_t>(channel->senders_.size());
     end += entry.stride * shape.window;
     Sender sender;
     sender.offset = entry.offset;
     sender.stride = entry.stride;
     sender.payload = entry.payload;
+    sender.first_entry = directory.size();
     for (const std::int32_t rank : message.peers) {
       entry.receiver = rank;
       directory.push_back(entry);
@@ -76,14 +84,7 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   if (!lease) return lease.error();
   channel->block_offset_ = *lease;
   channel->block_bytes_ = end;
-  // The same for all ranks of the node: they reach each other.
-  for (std::size_t rank = 0; rank < channel->neighbours_->views.size(); ++rank) {
-    channel->places_.push_back(channel->ranks_of_node_);
-    const bool is_here =
-        static_cast<std::int32_t>(rank) == channel->neighbours_->self || channel->neighbours_->views[rank] != nullptr;
-    channel->ranks_of_node_ += is_here ? 1 : 0;
-  }
-  channel->flag_bytes_ = shape.outgoing.size() * shape.window * channel->ranks_of_node_ * sizeof(std::uint32_t);
+  channel->flag_bytes_ = shape.incoming.size() * shape.window * sizeof(std::uint32_t);
   std::byte* block = segment.view().at(*lease);
   populate(block, end);
   auto* header = new (block) BlockHeader;
@@ -91,11 +92,14 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   header->window = shape.window;
   header->entries = directory.size();
   header->bytes = end;
+  header->aside_bytes = end + channel->flag_bytes_;
   header->finished.store(0, std::memory_order_relaxed);
   header->given_up.store(0, std::memory_order_relaxed);
   header->departed.store(0, std::memory_order_release);
   std::uninitialized_copy(directory.begin(), directory.end(),
                           reinterpret_cast<DirectoryEntry*>(block + sizeof(BlockHeader)));
+  for (std::size_t entry = 0; entry < directory.size(); ++entry)
+    new (flag_place_of(block, directory.size(), entry)) FlagPlace(0);
   for (Sender& sender : channel->senders_)
     sender.slots = block + sender.offset;
   for (const Incoming& message : shape.incoming)
@@ -122,6 +126,7 @@ Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
       return Error{ErrorKind::peer, fmt::format("rank {}'s block is not that of plan {}", rank, shape_.plan)};
     peers_[i].block = block;
     peers_[i].block_bytes = bytes;
+    peers_[i].aside_bytes = block->aside_bytes;
     if (i < exchanging) populate(view.at(announcements[rank]), bytes);
   }
   for (std::size_t i = 0; i < shape_.incoming.size(); ++i) {
@@ -140,7 +145,7 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
   const auto* header = reinterpret_cast<const BlockHeader*>(block);
   const std::uint64_t block_bytes = peers_[peer_index(message.peer)].block_bytes;
   const auto* entries = reinterpret_cast<const DirectoryEntry*>(block + sizeof(BlockHeader));
-  const std::uint64_t most_entries = (block_bytes - sizeof(BlockHeader)) / sizeof(DirectoryEntry);
+  const std::uint64_t most_entries = (block_bytes - sizeof(BlockHeader)) / entry_bytes;
   const std::uint64_t count = std::min<std::uint64_t>(header->entries, most_entries);
   for (std::uint64_t e = 0; e < count; ++e) {
     const DirectoryEntry entry = entries[e];
@@ -149,10 +154,10 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
       continue;
     const bool fits = entry.offset <= block_bytes && entry.offset % line_bytes == 0 &&
                       entry.stride <= (block_bytes - entry.offset) / shape_.window && entry.payload <= entry.stride &&
-                      entry.message < count && message.most_bytes <= entry.stride - entry.payload;
+                      message.most_bytes <= entry.stride - entry.payload;
     if (!fits) break;
-    const std::size_t flags = block_bytes + flag_offset(entry.message, 0, neighbours_->self);
-    receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset, flags});
+    receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset});
+    flag_place_of(block, count, e)->store(own_flag_aside(index, 0), std::memory_order_release);
     return ok();
   }
   return Error{ErrorKind::peer, fmt::format("rank {} does not send message {} as it is expected", message.peer,
@@ -204,19 +209,31 @@ std::size_t ShmChannel::arrived_aside(std::size_t index, std::uint64_t slice) {
 }
 
 std::size_t ShmChannel::flag_aside(std::size_t index, std::uint64_t slice, std::int32_t reader) {
-  return block_bytes_ + flag_offset(index, slice % shape_.window, reader);
+  const Sender& sender = senders_[index];
+  const std::vector<std::int32_t>& ranks = shape_.outgoing[index].peers;
+  const auto place = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), reader) - ranks.begin());
+  if (place == ranks.size() || peers_.empty()) return nowhere;
+  std::byte* const block = neighbours_->own->view().at(block_offset_);
+  const std::uint64_t told =
+      flag_place_of(block, own().entries, sender.first_entry + place)->load(std::memory_order_acquire);
+  const std::uint64_t most = peers_[sender.readers[place]].aside_bytes, all = shape_.window * sizeof(std::uint32_t);
+  return told == 0 || told % sizeof(std::uint32_t) != 0 || told > most || all > most - told ? nowhere
+                                                                                            : told + flag_place(slice);
+}
+
+std::size_t ShmChannel::own_flag_aside(std::size_t index, std::uint64_t slice) {
+  return block_bytes_ + index * shape_.window * sizeof(std::uint32_t) + flag_place(slice);
 }
 
 void ShmChannel::promise_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) {
   mark_published(index, slice, (slice + 1) | aside | promised, bytes);
 }
 
-std::size_t ShmChannel::promised_aside(std::size_t index, std::uint64_t slice) {
+bool ShmChannel::is_promised_aside(std::size_t index, std::uint64_t slice) {
   const Receiver& receiver = receivers_[index];
-  const std::uint64_t slot = slice % shape_.window;
-  const auto& number = *reinterpret_cast<const std::atomic<std::uint64_t>*>(receiver.slots + receiver.stride * slot);
-  if (number.load(std::memory_order_acquire) != ((slice + 1) | aside | promised)) return nowhere;
-  return receiver.flags + slot * ranks_of_node_ * sizeof(std::uint32_t);
+  const std::size_t offset = receiver.stride * (slice % shape_.window);
+  const auto& number = *reinterpret_cast<const std::atomic<std::uint64_t>*>(receiver.slots + offset);
+  return number.load(std::memory_order_acquire) == ((slice + 1) | aside | promised);
 }
 
 bool ShmChannel::start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) {
