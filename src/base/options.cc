@@ -48,8 +48,9 @@ constexpr std::array device_peers{Named<DevicePeer>{"auto", DevicePeer::automati
 constexpr std::array device_directs{Named<DeviceDirect>{"auto", DeviceDirect::automatic},
                                     Named<DeviceDirect>{"off", DeviceDirect::off}};
 
-constexpr std::array device_networks{Named<DeviceNetwork>{"ucx", DeviceNetwork::ucx},
-                                     Named<DeviceNetwork>{"nearest", DeviceNetwork::nearest}};
+constexpr std::array device_networks{Named<DeviceNetwork>{"auto", DeviceNetwork::automatic},
+                                     Named<DeviceNetwork>{"nearest", DeviceNetwork::nearest},
+                                     Named<DeviceNetwork>{"ucx", DeviceNetwork::ucx}};
 
 constexpr std::string_view prefix = "STRATA_";
 
@@ -121,7 +122,7 @@ auto rows_of_devices() {
           Scope::local),
       choice<&Options::device_network, device_networks>(
           "DEVICE_NETWORK",
-          "ucx: UCX chooses the network cards; nearest: those nearest to the device that buffers are on.",
+          "auto, nearest: the network cards nearest to the device that buffers are on; ucx: UCX chooses.",
           Scope::local),
       bytes<&Options::device_memory, 1_MiB, 64_GiB>(
           "DEVICE_MEMORY", "Most bytes of device memory that a process takes for strata itself.", Scope::local),

@@ -49,8 +49,9 @@ enum class DeviceDirect : std::uint8_t {
 
 /// Which network cards messages between nodes go through.
 enum class DeviceNetwork : std::uint8_t {
-  ucx,     ///< UCX chooses
-  nearest, ///< those that are nearest to the device whose memory buffers are in
+  automatic, ///< of processes with a buffer in device memory, those that are nearest to that device; else UCX chooses
+  nearest,   ///< likewise, and a process without says so
+  ucx,       ///< UCX chooses
 };
 
 /// All option values of a process, at first the defaults. Every rank of a context runs with rank 0's agreed ones.
@@ -83,7 +84,7 @@ struct Options {
   std::uint64_t bounce = std::uint64_t{64} << 20;   ///< most bytes of pinned memory that device buffers pass through
   DevicePeer device_peer = DevicePeer::automatic;
   DeviceDirect device_direct = DeviceDirect::automatic;
-  DeviceNetwork device_network = DeviceNetwork::ucx;
+  DeviceNetwork device_network = DeviceNetwork::automatic;
   std::uint64_t device_memory = std::uint64_t{512} << 20; ///< most bytes of device memory for strata itself
   /// How the MPI library gets buffers in device memory.
   DeviceNative device_native = DeviceNative::automatic;

@@ -10,9 +10,10 @@ namespace strata::comm {
 
 transport::NearCards near_cards(const Options& options, Device* device) {
   transport::NearCards near;
-  near.wanted = options.device_network == DeviceNetwork::nearest;
-  if (!near.wanted) return near;
   const std::int32_t used = device != nullptr ? device->used() : -1;
+  near.wanted = options.device_network == DeviceNetwork::nearest ||
+                (options.device_network == DeviceNetwork::automatic && used >= 0);
+  if (!near.wanted) return near;
   if (used < 0) {
     near.why_none = "no buffer of this process had been in device memory when UCX started";
     return near;

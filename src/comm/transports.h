@@ -7,8 +7,8 @@
 
 namespace strata::comm {
 
-/// The network cards nearest to the device that this process works with, if STRATA_DEVICE_NETWORK asks for them. Some
-/// milliseconds then.
+/// The network cards nearest to the device that this process works with, unless STRATA_DEVICE_NETWORK leaves them to
+/// UCX. Some milliseconds then.
 transport::NearCards near_cards(const Options& options, Device* device);
 
 /// One row each; none is started before a context asks for it. What else a program can offer (its MPI library) is
