@@ -15,6 +15,8 @@ public:
     if (!status && why_.empty()) why_ = status.error().message;
     return why_.empty();
   }
+  /// What failed was no more than tried.
+  void forget() { why_.clear(); }
   /// Empty: all is well.
   const std::string& why() const { return why_; }
 

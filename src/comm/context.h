@@ -239,6 +239,8 @@ private:
   Result<std::unique_ptr<engine::Plan>> prepare_plan(const tune::Candidate& candidate);
   Status reach_peers(engine::Plan& plan, Status connected);
   Status hear_of_peers(engine::Plan& plan);
+  bool keeps_to_near_cards() const;
+  std::int32_t users_of_slots() const;
   bool all_agree(bool mine);
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
   void leave_all_to_native(Error why);
@@ -346,11 +348,12 @@ private:
   std::unique_ptr<PeerSlots> make_slots(const engine::Plan& plan);
   std::optional<MemoryKind> device_networks() const;
   std::vector<bool> waiters_among(const std::vector<std::string>& announced) const;
-  Status share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots);
+  Status share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots, bool plan_is_connected);
   std::vector<std::byte*> map_slots(const engine::Plan& plan, PeerSlots& slots,
                                     const std::vector<std::string>& announced);
+  bool sees_flags(engine::Plan& plan, PeerSlots& slots, const std::vector<bool>& senders);
   Result<std::vector<bool>> waiters_seen(engine::Plan& plan, PeerSlots* slots, const std::vector<bool>& readers,
-                                         std::vector<bool> waiters);
+                                         std::vector<bool> waiters, bool connected);
   Status keep_useful_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots, const std::vector<std::byte*>& mapped,
                            const std::vector<bool>& readers, const std::vector<bool>& waiters);
   void tell_trouble_with_peers(std::string_view why);

@@ -95,37 +95,51 @@ std::vector<bool> Context::waiters_among(const std::vector<std::string>& announc
   return alone;
 }
 
-/// Collective, of ranks some of which may wait for flags. By rank, the `waiters` whose flags have come where they were
-/// tried. Whether a device sees what another one writes into its memory is not known before: a queue that waits in vain
-/// is let go on.
-Result<std::vector<bool>> Context::waiters_seen(engine::Plan& plan, PeerSlots* slots, const std::vector<bool>& readers,
-                                                std::vector<bool> waiters) {
+/// Whether the flags of the `senders`, who have set them, come here. A queue that waits in vain is let go on.
+bool Context::sees_flags(engine::Plan& plan, PeerSlots& slots, const std::vector<bool>& senders) {
   constexpr auto patience = std::chrono::seconds(2);
-  bool works = false;
-  if (std::find(waiters.begin(), waiters.end(), true) != waiters.end()) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
-    works = plan.try_flags(readers, waiters);
-    while (works && !slots->passed(0)) {
-      works = slots->failure().empty() && std::chrono::steady_clock::now() < end;
-      waiter.step(crowding_ == engine::Crowding::crowded);
-    }
-    if (!works) {
-      slots->give_up();
-      device_->give_up_flags();
-      tell_trouble_with_flags(fmt::format("its device did not see in {} s what its peers wrote", patience.count()));
-    }
-    works = slots->clear_flags() && works; // before anybody sets one in a call
+  const auto end = std::chrono::steady_clock::now() + patience;
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  bool seen = plan.await_tried_flags(senders) && slots.passed(0);
+  while (!seen && slots.failure().empty() && std::chrono::steady_clock::now() < end) {
+    waiter.step(crowding_ == engine::Crowding::crowded);
+    seen = slots.passed(0);
   }
+  if (seen) return true;
+  tell_trouble_with_flags(!slots.failure().empty()
+                              ? slots.failure()
+                              : fmt::format("its device did not see in {} s what its peers wrote", patience.count()));
+  slots.give_up();
+  return false;
+}
+
+/// Collective, of ranks some of which may wait for flags. By rank, the `waiters` who have seen theirs, if this rank has
+/// seen its own: whether a device sees what another one writes into its memory is not known before. `readers`: who has
+/// mapped this rank's slots. Who is not `connected` has not said where its flags are.
+Result<std::vector<bool>> Context::waiters_seen(engine::Plan& plan, PeerSlots* slots, const std::vector<bool>& readers,
+                                                std::vector<bool> waiters, bool connected) {
+  const auto count = static_cast<std::size_t>(ranks_);
+  const bool tries = connected && std::find(waiters.begin(), waiters.end(), true) != waiters.end();
+  if (!tries) waiters.assign(count, false);
+  const bool sets = tries && plan.set_tried_flags(waiters);
+  if (tries && !sets) tell_trouble_with_flags(slots->failure());
+  const auto all_set = gather(*bootstrap_, static_cast<std::uint8_t>(sets));
+  if (!all_set) return all_set.error();
+  std::vector<bool> senders(count);
+  for (std::size_t rank = 0; rank < count; ++rank)
+    senders[rank] = readers[rank] && waiters[rank] && (*all_set)[rank] != 0;
+  bool works = sets && sees_flags(plan, *slots, senders);
+  if (tries && !works) device_->give_up_flags();
+  if (tries) works = slots->forget_tried_flags() && works; // before anybody sets one in a call
   const auto all = gather(*bootstrap_, static_cast<std::uint8_t>(works));
   if (!all) return all.error();
-  for (std::size_t rank = 0; rank < waiters.size(); ++rank)
-    waiters[rank] = waiters[rank] && (*all)[rank] != 0;
+  for (std::size_t rank = 0; rank < count; ++rank)
+    waiters[rank] = works && waiters[rank] && (*all)[rank] != 0;
   return waiters;
 }
 
 /// Collective. Slots that neither a peer nor a network has a use for are given up.
-Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots) {
+Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slots, bool plan_is_connected) {
   auto announced = gather_text(*bootstrap_, slots ? slots->announcement() : std::string());
   if (!announced) return announced.error();
   const auto count = static_cast<std::size_t>(ranks_);
@@ -153,7 +167,7 @@ Status Context::share_slots(engine::Plan& plan, std::unique_ptr<PeerSlots>& slot
   if (slots) waiters = waiters_among(*announced);
   const auto waits = [](const std::string& text) { return PeerSlots::parsed(text).waits; };
   if (std::any_of(announced->begin(), announced->end(), waits)) {
-    auto seen = waiters_seen(plan, slots.get(), readers, std::move(waiters));
+    auto seen = waiters_seen(plan, slots.get(), readers, std::move(waiters), plan_is_connected);
     if (!seen) return seen.error();
     waiters = std::move(*seen);
   }

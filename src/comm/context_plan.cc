@@ -192,11 +192,23 @@ Status Context::hear_of_peers(engine::Plan& plan) {
     if (std::chrono::steady_clock::now() > end) {
       plan.give_up_connecting();
       return Error{ErrorKind::peer,
-                   fmt::format("rank {} did not hear from all of its peers in {} s", rank_, patience.count())};
+                   fmt::format("rank {} did not hear from all of its peers in {} s{}", rank_, patience.count(),
+                               keeps_to_near_cards() ? " by the network cards nearest to its device "
+                                                       "(STRATA_DEVICE_NETWORK=ucx leaves the choice to UCX)"
+                                                     : "")};
     }
     waiter.step(crowding_ == engine::Crowding::crowded);
   }
   return ok();
+}
+
+bool Context::keeps_to_near_cards() const {
+  return device_ != nullptr && device_->used() >= 0 && options_.device_network != DeviceNetwork::ucx;
+}
+
+/// With how many ranks' devices in mind a plan is made now.
+std::int32_t Context::users_of_slots() const {
+  return options_.device_peer == DevicePeer::off ? 0 : device_use_.users.anywhere;
 }
 
 /// A candidate's name says nothing of its levels, and racks may have been others before.
@@ -214,8 +226,8 @@ Result<const Context::MadePlan*> Context::make_plan(const tune::Candidate& candi
   const std::size_t levels = number_of(situation_.job_of(candidate).hierarchy.levels);
   const auto same = [&](const MadePlan& made) { return made.name == name && made.levels == levels; };
   const auto newest = [&](const auto& fits) { return std::find_if(plans_.rbegin(), plans_.rend(), fits); };
-  const auto known =
-      newest([&](const MadePlan& made) { return same(made) && made.device_users == device_use_.users.anywhere; });
+  const std::int32_t users = users_of_slots();
+  const auto known = newest([&](const MadePlan& made) { return same(made) && made.device_users == users; });
   if (!bootstrap_->is_whole()) return exchange_failed(); // nothing is announced any more
   Result<const MadePlan*> made = Error{ErrorKind::resource, "the same plan could not be made before"};
   if (known == plans_.rend())
@@ -232,7 +244,7 @@ Result<const Context::MadePlan*> Context::make_new_plan(const tune::Candidate& c
   ++next_plan_;
   auto slots_here = prepared_here ? make_slots(**prepared_here) : nullptr;
   MadePlan& made = left_->unsettled;
-  made = {candidate.name(), levels, device_use_.users.anywhere, nullptr, std::move(slots_here), false};
+  made = {candidate.name(), levels, users_of_slots(), nullptr, std::move(slots_here), false};
   if (prepared_here) made.plan = std::move(*prepared_here);
   PlanCard mine{};
   mine.prepared = made.plan ? 1 : 0;
@@ -256,7 +268,7 @@ Result<const Context::MadePlan*> Context::make_new_plan(const tune::Candidate& c
   if (prepared && nodes() > 1) connected = reach_peers(*made.plan, std::move(connected));
   on_devices &= prepared;
   if (on_devices)
-    if (const Status shared = share_slots(*made.plan, made.slots); !shared) return shared.error();
+    if (const Status shared = share_slots(*made.plan, made.slots, bool(connected)); !shared) return shared.error();
   plans_.push_back({made.name, levels, made.device_users, nullptr, nullptr,
                     false}); // while a lack of memory is still one of all ranks
   const bool works = all_agree(prepared && connected);

@@ -128,7 +128,7 @@ std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, b
   const auto first = order.begin() + (choice.source.empty() ? 0 : 1);
   if (trial)
     std::stable_partition(first, order.end(), [](const auto& candidate) { return candidate.kind == Kind::board; });
-  else if (situation_.on_devices && options_.algorithm.empty())
+  else if (situation_.on_devices && options_.device_peer != DevicePeer::off && options_.algorithm.empty())
     std::stable_sort(first, std::find_if(first, order.end(), [](const auto& one) { return one.kind == Kind::native; }),
                      [](const auto& one, const auto& other) { return liked(one) < liked(other); });
   return order;
@@ -156,7 +156,9 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   for (const tune::Candidate& candidate : order)
     best = std::min(best, candidate.seconds);
   // The latency path is in the host's memory, and its price by prediction is without the copies to it.
-  const bool on_devices = trial && one_node && situation_.on_devices;
+  // So are staged vectors, which profit from long slices at most.
+  const bool on_devices = trial && one_node && situation_.on_devices &&
+                          (options_.device_peer != DevicePeer::off || bytes >= schedules_in_memory_from);
   std::vector<Way> ways;
   Tried tried;
   bool has_board = false, long_ones_fit = true;

@@ -82,12 +82,18 @@ Status PeerSlots::clear_flags() {
   return stream_->synchronise();
 }
 
+Status PeerSlots::forget_tried_flags() {
+  failure_.forget();
+  return clear_flags();
+}
+
 /// Flags are 0 before anybody can set one. Unsupported, where a stream cannot wait for memory of the device.
 Status PeerSlots::prepare_flags() {
   auto other = device_.driver().make_stream(number_);
   if (!other) return other.error();
   other_stream_ = std::move(*other);
-  awaited_.resize(engine::DeviceQueue::marks * std::max<std::size_t>(needs_.inputs, 1));
+  awaited_.resize(std::max(engine::DeviceQueue::marks * std::max<std::size_t>(needs_.inputs, 1),
+                           needs_.flag_bytes / sizeof(std::uint32_t)));
   if (const Status cleared = clear_flags(); !cleared) return cleared;
   auto* const word = reinterpret_cast<std::uint32_t*>(begin_); // in the room of the channel's own header
   Status works = stream_->set_word(word, 1);

@@ -53,8 +53,9 @@ public:
   /// When a peer is gone that was to set flags for which the queue may wait for ever: what it has been given runs to
   /// its end, on whatever is there.
   void give_up();
-  /// Flags are 0 again, when nobody sets or waits for one. Waits for the queue.
-  Status clear_flags();
+  /// After flags were tried, when nobody sets or waits for one: they are 0 again, and what failed is forgotten. Waits
+  /// for the queue.
+  Status forget_tried_flags();
 
   /// Whether the device can do this in the plan's steps, or why not. Asks the device once.
   const Status& reduces(type::Element element, type::Operation operation);
@@ -85,6 +86,7 @@ private:
       : device_(device), number_(number), needs_(needs) {}
   Status prepare(std::uint32_t window, Flags flags);
   Status prepare_flags();
+  Status clear_flags();
   bool owns(const void* memory) const {
     const auto* at = static_cast<const std::byte*>(memory);
     return begin_ <= at && at < begin_ + bytes_;

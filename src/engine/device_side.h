@@ -22,7 +22,7 @@
 //
 // Between ranks that have a device each, payloads aside may be promised as soon as they are in the queue: the readers'
 // queues wait for flags in their own memory that the sender's sets there, and no host is between two devices. Whether
-// that works is tried when a plan is made, with each flag once. The queues cannot wait for each
+// that works is tried when a plan is made. The queues cannot wait for each
 // other in a circle: nobody waits for a flag before the work that sets it is in a queue, whole, and only for what was
 // there before.
 #pragma once
@@ -52,6 +52,7 @@ struct Plan::DeviceSide {
   struct Outgoing {
     bool aside = false;                    ///< what goes through shared memory
     bool promised = false;                 ///< likewise, before it is there
+    std::vector<std::byte*> flags;         ///< of what is promised: by reader, where its flags are mapped here
     bool shared_by_host = false;           ///< what goes through shared memory cannot go aside
     std::size_t bounce = none;             ///< for what can go neither aside nor straight: its place in bounce memory
     std::size_t least_straight = SIZE_MAX; ///< bytes, as for Channel::least_straight()

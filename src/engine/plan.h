@@ -83,10 +83,12 @@ public:
   std::vector<std::int32_t> device_peers(bool sets_flags) const;
   /// `peers`: by rank, where its slots are mapped here, or null. The queue must outlive the plan's last request.
   Status connect_device(DeviceQueue& queue, const std::vector<std::byte*>& peers, std::optional<MemoryKind> networks);
-  /// Between connect_device() and let_read(), on all ranks: puts into the queue that the flags for slice 0 are set, of
-  /// all messages to ranks that are mapped here and among the `waiters`; that those are waited for which such senders
-  /// set, as far as the `readers` say that they have mapped this rank; and mark 0. False: the device has failed.
-  bool try_flags(const std::vector<bool>& readers, const std::vector<bool>& waiters) const;
+  /// Between connect_device() and let_read(), to try flags: puts into the queue that those for slice 0 are set, of all
+  /// messages to ranks that are mapped here and among the `waiters`. False: the device has failed.
+  bool set_tried_flags(const std::vector<bool>& waiters) const;
+  /// After all ranks have done so: puts into the queue that those are waited for that the `senders` have set, and mark
+  /// 0. Likewise.
+  bool await_tried_flags(const std::vector<bool>& senders) const;
   /// `readers`: by rank, whether it has mapped the slots of this rank. All ranks have agreed on it. `waiters`: whether
   /// its queue may wait for flags of this rank's.
   void let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters);
@@ -231,9 +233,8 @@ private:
   void begin_beside_device(const Slice& slice);
   bool queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase);
   static bool is_promised(const Source& source, const Slice& slice);
-  std::byte* flag_of(const Port& port, std::int32_t reader, std::uint64_t slice) const;
-  bool all_have_flags(std::size_t step, const std::vector<bool>& waiters) const;
-  bool set_flags(const Port& port, std::uint32_t index, const Slice& slice) const;
+  std::byte* flags_of(std::size_t step, std::int32_t reader) const;
+  bool set_flags(std::uint32_t index, const Slice& slice) const;
   bool await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const;
   bool settle_device();
   bool is_given_up();

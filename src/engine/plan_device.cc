@@ -100,38 +100,36 @@ Status Plan::connect_device(DeviceQueue& queue, const std::vector<std::byte*>& p
   return ok();
 }
 
-bool Plan::try_flags(const std::vector<bool>& readers, const std::vector<bool>& waiters) const {
-  const std::uint32_t value = transport::Channel::flag_value(0);
+bool Plan::set_tried_flags(const std::vector<bool>& waiters) const {
   for (std::size_t s = 0; s < steps_.size(); ++s)
-    for (const Port& port : steps_[s].ports)
-      for (const std::int32_t reader : readers_[s]) {
-        std::byte* const flag =
-            port.shares_memory && waiters[static_cast<std::size_t>(reader)] ? flag_of(port, reader, 0) : nullptr;
-        if (flag != nullptr && !device_->queue.set_flag(flag, value)) return false;
-      }
+    for (const std::int32_t reader : readers_[s]) {
+      std::byte* const flag = waiters[static_cast<std::size_t>(reader)] ? flags_of(s, reader) : nullptr;
+      if (flag != nullptr && !device_->queue.set_flag(flag, transport::Channel::flag_value(0))) return false;
+    }
+  return true;
+}
+
+bool Plan::await_tried_flags(const std::vector<bool>& senders) const {
   for (const BoundStep& step : steps_)
     for (const Source& source : step.sources) {
-      const auto sender = static_cast<std::size_t>(source.port.peer);
-      if (!source.port.shares_memory || !readers[sender] || !waiters[sender]) continue;
-      if (!device_->queue.wait_for_flag(source.port.channel->own_flag_aside(source.port.index, 0), value)) return false;
+      if (!source.port.shares_memory || !senders[static_cast<std::size_t>(source.port.peer)]) continue;
+      const std::size_t flag = source.port.channel->own_flags_aside(source.port.index);
+      if (!device_->queue.wait_for_flag(flag, transport::Channel::flag_value(0))) return false;
     }
   return device_->queue.mark(0);
 }
 
-/// As it is mapped here; null: it is not, or that rank has not said where it is.
-std::byte* Plan::flag_of(const Port& port, std::int32_t reader, std::uint64_t slice) const {
+/// Of a reader of a step's message, as they are mapped here; null: they are not, or that rank has not said where they
+/// are.
+std::byte* Plan::flags_of(std::size_t step, std::int32_t reader) const {
   std::byte* const slots = device_->peers[static_cast<std::size_t>(reader)];
-  const std::size_t offset = port.channel->flag_aside(port.index, slice, reader);
-  return slots == nullptr || offset == transport::Channel::nowhere ? nullptr : slots + offset;
-}
-
-/// Whether all readers of a step's messages wait for flags that this rank can set.
-bool Plan::all_have_flags(std::size_t step, const std::vector<bool>& waiters) const {
-  return std::all_of(readers_[step].begin(), readers_[step].end(), [&](std::int32_t rank) {
-    return waiters[static_cast<std::size_t>(rank)] &&
-           std::all_of(steps_[step].ports.begin(), steps_[step].ports.end(),
-                       [&](const Port& port) { return !port.shares_memory || flag_of(port, rank, 0) != nullptr; });
-  });
+  if (slots == nullptr) return nullptr;
+  for (const Port& port : steps_[step].ports) {
+    const std::size_t offset =
+        port.shares_memory ? port.channel->flags_aside(port.index, reader) : transport::Channel::nowhere;
+    if (offset != transport::Channel::nowhere) return slots + offset;
+  }
+  return nullptr;
 }
 
 void Plan::let_read(const std::vector<bool>& readers, const std::vector<bool>& waiters) {
@@ -142,7 +140,11 @@ void Plan::let_read(const std::vector<bool>& readers, const std::vector<bool>& w
     send.aside = !readers_[s].empty() && std::all_of(readers_[s].begin(), readers_[s].end(), [&](std::int32_t rank) {
       return readers[static_cast<std::size_t>(rank)];
     });
-    send.promised = send.aside && all_have_flags(s, waiters);
+    send.flags.clear();
+    for (const std::int32_t reader : readers_[s])
+      if (std::byte* const flags = waiters[static_cast<std::size_t>(reader)] ? flags_of(s, reader) : nullptr)
+        send.flags.push_back(flags);
+    send.promised = send.aside && send.flags.size() == readers_[s].size();
     send.shared_by_host = !readers_[s].empty() && !send.aside;
     bool leaves_the_node = false;
     for (const Port& port : steps_[s].ports) {

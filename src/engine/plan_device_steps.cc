@@ -43,8 +43,8 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
     if (!port.shares_memory || !send.aside) continue;
     const std::size_t room = port.channel->room_aside(port.index, slice.number);
     if (room == transport::Channel::nowhere || !device_->queue.put_aside(room, payload, bytes)) return false;
-    if (send.is_promised(slice.number) && !set_flags(port, index, slice)) return false;
   }
+  if (send.is_promised(slice.number) && !set_flags(index, slice)) return false;
   if (send.bounces(bytes) && !device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
   if (!queue_step(index, slice, DeviceSide::Phase::queued)) return false;
   if (!send.is_promised(slice.number)) return true;
@@ -53,11 +53,11 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
   return true;
 }
 
-bool Plan::set_flags(const Port& port, std::uint32_t index, const Slice& slice) const {
-  const std::uint32_t value = transport::Channel::flag_value(slice.number);
-  return std::all_of(readers_[index].begin(), readers_[index].end(), [&](std::int32_t reader) {
-    std::byte* const flag = flag_of(port, reader, slice.number);
-    return flag != nullptr && device_->queue.set_flag(flag, value);
+bool Plan::set_flags(std::uint32_t index, const Slice& slice) const {
+  const std::size_t place = slice.number % shape_.window * sizeof(std::uint32_t);
+  const std::vector<std::byte*>& flags = device_->steps[index].send.flags;
+  return std::all_of(flags.begin(), flags.end(), [&](std::byte* flag) {
+    return device_->queue.set_flag(flag + place, transport::Channel::flag_value(slice.number));
   });
 }
 
@@ -69,7 +69,8 @@ bool Plan::is_promised(const Source& source, const Slice& slice) {
 bool Plan::await_promise(std::uint32_t index, std::size_t source, const Slice& slice) const {
   const Port& port = steps_[index].sources[source].port;
   return port.channel == nullptr || !port.channel->is_promised_aside(port.index, slice.number) ||
-         device_->queue.wait_for_flag(port.channel->own_flag_aside(port.index, slice.number),
+         device_->queue.wait_for_flag(port.channel->own_flags_aside(port.index) +
+                                          slice.number % shape_.window * sizeof(std::uint32_t),
                                       transport::Channel::flag_value(slice.number));
 }
 

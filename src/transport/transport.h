@@ -92,13 +92,11 @@ public:
   virtual void publish_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}
   /// A payload may also be promised before it is there. Each reader of a message has a flag in its own such memory, a
   /// word of 32 bits that is 0 at first and becomes flag_value(slice) when the payload is there; it waits for that.
-  /// Of outgoing message `index`, the offset of the flag of `reader`, in the memory of that rank; nowhere: it has not
-  /// connected.
-  virtual std::size_t flag_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::int32_t /*reader*/) {
-    return nowhere;
-  }
-  /// Of incoming message `index`, the offset of this rank's flag in its own memory.
-  virtual std::size_t own_flag_aside(std::size_t /*index*/, std::uint64_t /*slice*/) { return nowhere; }
+  /// Of outgoing message `index`, the offset of the flags of `reader` in the memory of that rank: for as many slices in
+  /// turn as the window has, one behind the other. Nowhere: it has not connected.
+  virtual std::size_t flags_aside(std::size_t /*index*/, std::int32_t /*reader*/) { return nowhere; }
+  /// Of incoming message `index`, the offset of this rank's flags in its own memory.
+  virtual std::size_t own_flags_aside(std::size_t /*index*/) { return nowhere; }
   static std::uint32_t flag_value(std::uint64_t slice) { return static_cast<std::uint32_t>(slice + 1); }
   /// As publish_aside(), of a payload whose flags will be set.
   virtual void promise_aside(std::size_t /*index*/, std::uint64_t /*slice*/, std::size_t /*bytes*/) {}

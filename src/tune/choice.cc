@@ -169,7 +169,7 @@ std::vector<hier::Composition> compositions(const JobShape& job, bool in_rank_or
 
 std::vector<std::uint64_t> depths_beside(std::uint64_t window, std::size_t slice_bytes, std::size_t bytes) {
   constexpr std::uint64_t most = 16;
-  constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  constexpr std::size_t most_bytes = std::size_t{8} << 20;
   const std::size_t slices = bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0);
   const std::uint64_t half = window / 2, twice = 2 * window;
   std::vector<std::uint64_t> depths;

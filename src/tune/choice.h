@@ -79,7 +79,7 @@ constexpr std::size_t board_piece_bytes(std::int32_t ranks) {
 std::size_t wire_bytes_for(std::size_t eager_limit);
 
 /// Half of these slices in flight, and twice as many, where that makes a difference to a vector of so many bytes. Plans
-/// take memory for all that is in flight: no more than 16 slices, and 16 MiB, unless `window` is more already.
+/// take memory for all that is in flight: no more than 16 slices, and 8 MiB, unless `window` is more already.
 std::vector<std::uint64_t> depths_beside(std::uint64_t window, std::size_t slice_bytes, std::size_t bytes);
 
 Choice choose(const Situation& situation, const Options& options, std::size_t size_class);

@@ -2,7 +2,9 @@
 // An exchange of the bootstrap that fails on one rank, anywhere while a context is made, decides or tries: no rank
 // hangs, none goes on alone.
 #include "delaying_transport.h"
+#include "device_calls.h"
 #include "machines_bootstrap.h"
+#include "sharing_driver.h"
 #include "thread_bootstrap.h"
 
 #include "base/core_share.h"
@@ -54,12 +56,23 @@ private:
 class Caller {
 public:
   Caller(std::int32_t rank, std::size_t count) : mine_(rank + 1), input_(count, mine_), output_(count) {}
+  /// With vectors on a device of the rank's own.
+  Caller(std::int32_t rank, std::size_t count, Accelerator& accelerator) : Caller(rank, count) {
+    for (auto* memory : {&send_, &receive_})
+      *memory = std::make_unique<KindOfMemory>(accelerator, device::Kind::device, rank, bytes(), 0);
+  }
   const char* call(Context& context, bool has_patience = true) {
     std::fill(output_.begin(), output_.end(), 0);
     input_.front() = has_patience ? mine_ : mine_ + impatient;
-    const Call call{input_.data(), output_.data(), static_cast<std::int64_t>(input_.size()), type::Element::int32,
-                    type::Operation::sum};
+    Call call{input_.data(), output_.data(), static_cast<std::int64_t>(input_.size()), type::Element::int32,
+              type::Operation::sum};
+    if (send_) {
+      call.input = send_->pointer();
+      call.output = receive_->pointer();
+      std::memcpy(send_->reach(bytes()), input_.data(), bytes());
+    }
     const Outcome outcome = context.all_reduce(call);
+    if (receive_) std::memcpy(output_.data(), receive_->reach(bytes()), bytes());
     if (outcome == Outcome::native_on_trial) context.native_done(call);
     if (outcome == Outcome::peer_lost) return " lost";
     if (outcome != Outcome::done) return " native";
@@ -76,19 +89,21 @@ private:
   static constexpr std::int32_t impatient = 1000;
   std::int32_t mine_;
   std::vector<std::int32_t> input_, output_;
+  std::unique_ptr<KindOfMemory> send_, receive_; ///< null: the vectors are in the host's memory
   bool all_have_patience_ = true;
 };
 
 /// What came of it: by rank, "an error", or what became of each call.
 struct Ending {
   bool failed = false;
+  std::size_t kept_bytes = 0; ///< of rank 1's shared memory, when its context is gone
   std::vector<std::string> by_rank;
 };
 
 /// What the ranks of a job are like.
 struct Ranks {
   int number = 3;
-  bool of_two_machines = false;
+  bool of_two_machines = false, on_devices = false;
   Options options = ThreadJob::options_for_tests();
 };
 
@@ -98,6 +113,9 @@ Ending ending_of(const Ranks& ranks, std::uint64_t exchanges_before) {
     return std::unique_ptr<transport::Transport>(std::make_unique<delaying::Transport>(office));
   };
   ThreadJob job(ranks.number, ranks.options, {{"delaying", make}});
+  DeviceJob device;
+  device.accelerator->faults.devices = ranks.number;
+  if (ranks.on_devices) device.give_devices<device::SharingDriver>(job);
   Ending ending;
   ending.by_rank.resize(static_cast<std::size_t>(ranks.number));
   job.run([&](int rank, const std::shared_ptr<Meeting>& meeting) {
@@ -113,18 +131,23 @@ Ending ending_of(const Ranks& ranks, std::uint64_t exchanges_before) {
       if (rank == 1) ending.failed = true;
       return;
     }
-    Caller of_few(rank, 1), of_many(rank, 3000);
+    const auto caller_of = [&](std::size_t count) {
+      return ranks.on_devices ? Caller(rank, count, *device.accelerator) : Caller(rank, count);
+    };
+    Caller of_few = caller_of(1), of_many = caller_of(3000);
     for (int repeat = 0; repeat < 100; ++repeat) // some rounds of a trial
       for (Caller* caller : {&of_few, &of_many})
         text += caller->call(**context);
     if (rank == 1) ending.failed = failing.has_failed();
   });
+  ending.kept_bytes = job.process(1).shared_memory(nullptr)->segment().leased_bytes();
   return ending;
 }
 
 /// How many jobs ended in which way, over all exchanges that can fail.
 struct Endings {
   std::size_t refused = 0, handed_over = 0;
+  std::size_t keeping = 0; ///< of the latter, those in which rank 1 keeps what the others may take for made
 };
 
 Endings fail_every_exchange(const Ranks& ranks) {
@@ -142,6 +165,7 @@ Endings fail_every_exchange(const Ranks& ranks) {
       ++endings.refused;
     else if (text.find("native") != std::string::npos)
       ++endings.handed_over;
+    if (ending.kept_bytes > 0) ++endings.keeping;
     if (::testing::Test::HasFailure()) break;
   }
   return endings;
@@ -153,6 +177,8 @@ TEST(AnExchange, FailsWhileAContextIsMadeOrDecides) {
   const Endings endings = fail_every_exchange(ranks);
   EXPECT_GT(endings.refused, 0u);
   EXPECT_GT(endings.handed_over, 0u);
+  EXPECT_GE(endings.keeping, 2u) << "a board, in whose making there are two exchanges";
+  EXPECT_LE(endings.keeping, endings.handed_over) << "a context that was refused had announced nothing";
 }
 
 TEST(AnExchange, FailsInATrial) {
@@ -170,6 +196,18 @@ TEST(AnExchange, FailsWhereThereAreLevels) {
   const Endings endings = fail_every_exchange(ranks);
   EXPECT_GT(endings.refused, 0u);
   EXPECT_GT(endings.handed_over, 0u);
+  EXPECT_GE(endings.keeping, 2u) << "a plan";
+}
+
+/// Where ranks map each other's slots, and try their flags.
+TEST(AnExchange, FailsWhereThereAreDevices) {
+  Ranks ranks;
+  ranks.on_devices = true;
+  ranks.options.algorithm = "direct";
+  const Endings endings = fail_every_exchange(ranks);
+  EXPECT_GT(endings.refused, 0u);
+  EXPECT_GE(endings.handed_over, 6u) << "cards, announcements and their lengths, rows, flags that were set and seen";
+  EXPECT_GE(endings.keeping, 6u);
 }
 
 /// Where ranks wait for each other to be reached, and measure links.

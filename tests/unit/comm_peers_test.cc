@@ -275,7 +275,27 @@ struct CountingWaits : device::PassingStream {
   static inline std::atomic<int> waits{0};
 };
 
+/// The first device sets no words of others.
+struct DumbStream : CountingWaits {
+  DumbStream(std::unique_ptr<device::Stream> behind, std::shared_ptr<Accelerator> of)
+      : CountingWaits(std::move(behind)), accelerator(std::move(of)) {}
+  Status set_word(std::uint32_t* word, std::uint32_t value) override {
+    return accelerator->memory.find(word).device != 0 ? ok() : real->set_word(word, value);
+  }
+  std::shared_ptr<Accelerator> accelerator;
+};
+struct OneIsDumb : device::DriverWithStreams<CountingWaits> {
+  explicit OneIsDumb(const std::shared_ptr<Accelerator>& of) : DriverWithStreams(of), accelerator(of) {}
+  Result<std::unique_ptr<device::Stream>> make_stream(std::int32_t device) override {
+    if (device != 0) return DriverWithStreams::make_stream(device);
+    auto real = SharingDriver::make_stream(device);
+    return std::unique_ptr<device::Stream>(std::make_unique<DumbStream>(std::move(*real), accelerator));
+  }
+  std::shared_ptr<Accelerator> accelerator;
+};
+
 /// Of all ranks, for flags in the second of two calls by rings, on as many devices.
+template <typename Driver = device::DriverWithStreams<CountingWaits>>
 int waits_of_a_call(DevicePeer peer, int devices, const char* more_faults = "") {
   constexpr int ranks = 4;
   constexpr std::int64_t count = 4000;
@@ -284,7 +304,7 @@ int waits_of_a_call(DevicePeer peer, int devices, const char* more_faults = "") 
   ThreadJob job(ranks, options);
   DeviceJob device;
   device.accelerator->faults = *device::parse_faults(fmt::format("devices={}{}", devices, more_faults));
-  device.give_devices<device::DriverWithStreams<CountingWaits>>(job);
+  device.give_devices<Driver>(job);
   Faults faults(ranks);
   std::atomic<int> before{0};
   job.run_in_context([&](Context& context) {
@@ -309,6 +329,14 @@ TEST(PeerCalls, WaitForFlagsWhereEachRankHasADevice) {
   EXPECT_EQ(waits_of_a_call(DevicePeer::hosts, 4), 0);
   EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4, ",no-words"), 0) << "these devices cannot";
   EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4, ",blind-words"), 0) << "nor do these see what others write";
+  EXPECT_EQ(waits_of_a_call(DevicePeer::automatic, 4, ",refuse-words"), 0) << "or may write it";
+}
+
+TEST(PeerCalls, WaitForFlagsBesideARankThatSeesNone) {
+  const int all = waits_of_a_call(DevicePeer::automatic, 4);
+  const int without_one = waits_of_a_call<OneIsDumb>(DevicePeer::automatic, 4);
+  EXPECT_GT(without_one, 0);
+  EXPECT_LT(without_one, all) << "the next rank in the ring waits for its host";
 }
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------

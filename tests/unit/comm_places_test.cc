@@ -228,7 +228,7 @@ std::size_t most_depths_tried(Options options, OnDevice on_device, std::size_t s
 
 TEST(Depths, OfSlicesInFlightAreTriedForVectorsOnDevices) {
   constexpr std::size_t around_the_winner = 3;
-  constexpr int many = 3000, some = 60;
+  constexpr int many = 3000, some = 300;
   Options options = ThreadJob::options_for_tests();
   EXPECT_LT(most_depths_tried(options, never, around_the_winner, some), around_the_winner);
   options.device_peer = DevicePeer::off;

@@ -68,14 +68,16 @@ public:
   /// As where a plan is made.
   void try_flags(const std::vector<bool>& waiters) {
     for (const auto& plan : plans_)
-      EXPECT_TRUE(plan->try_flags(std::vector<bool>(plans_.size(), true), waiters));
+      EXPECT_TRUE(plan->set_tried_flags(waiters));
+    for (const auto& plan : plans_)
+      EXPECT_TRUE(plan->await_tried_flags(waiters));
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     for (auto& slots : slots_)
       while (!slots->passed(0) && std::chrono::steady_clock::now() < end) {
       }
     for (auto& slots : slots_) {
       EXPECT_TRUE(slots->passed(0)) << "its flags did not come";
-      EXPECT_TRUE(slots->clear_flags());
+      EXPECT_TRUE(slots->forget_tried_flags());
     }
   }
   ~DeviceWorld() {

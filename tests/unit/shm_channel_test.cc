@@ -192,13 +192,12 @@ TEST_P(ShmChannelTest, CarriesSlicesAsFarAsItsWindowAllows) {
 
 TEST_P(ShmChannelTest, PromisesAPayloadUnderAFlagOfItsReader) {
   connect(1000);
-  const std::size_t offset = channels[0]->room_aside(0, 1), flag = channels[0]->flag_aside(0, 1, 1);
+  const std::size_t offset = channels[0]->room_aside(0, 1), flag = channels[0]->flags_aside(0, 1);
   EXPECT_EQ(flag % sizeof(std::uint32_t), 0u);
-  EXPECT_EQ(flag, channels[1]->own_flag_aside(0, 1)) << "both know the same";
+  EXPECT_EQ(flag, channels[1]->own_flags_aside(0)) << "both know the same";
   EXPECT_GE(flag, channels[1]->aside_bytes() - channels[1]->flag_bytes()) << "it lies behind all slots";
   EXPECT_LE(flag + sizeof(std::uint32_t), channels[1]->aside_bytes());
-  EXPECT_NE(flag, channels[0]->flag_aside(0, 0, 1));
-  EXPECT_EQ(channels[0]->flag_aside(0, 1, 0), Channel::nowhere) << "the sender has none";
+  EXPECT_EQ(channels[0]->flags_aside(0, 0), Channel::nowhere) << "the sender has none";
   EXPECT_FALSE(channels[1]->is_promised_aside(0, 1));
   channels[0]->promise_aside(0, 1, 1000);
   EXPECT_EQ(channels[1]->arrived(0, 1), nullptr);

@@ -145,9 +145,10 @@ TEST(Depths, AreTriedOnBothSidesOfWhatThereIs) {
   using Depths = std::vector<std::uint64_t>;
   constexpr std::size_t slice = std::size_t{1} << 20;
   EXPECT_EQ(depths_beside(4, slice, 100 * slice), (Depths{2, 8}));
+  EXPECT_EQ(depths_beside(8, slice / 2, 100 * slice), (Depths{4, 16}));
   EXPECT_EQ(depths_beside(1, slice, 100 * slice), Depths{2});
-  EXPECT_EQ(depths_beside(16, slice, 100 * slice), Depths{8}) << "more than 16 slices";
-  EXPECT_EQ(depths_beside(4, 4 * slice, 100 * slice), Depths{2}) << "more than 16 MiB";
+  EXPECT_EQ(depths_beside(16, slice / 8, 100 * slice), Depths{8}) << "more than 16 slices";
+  EXPECT_EQ(depths_beside(4, 2 * slice, 100 * slice), Depths{2}) << "more than 8 MiB";
   EXPECT_EQ(depths_beside(4, slice, 4 * slice), Depths{2}) << "there are no more";
   EXPECT_EQ(depths_beside(4, slice, 4 * slice + 1), (Depths{2, 8}));
   EXPECT_EQ(depths_beside(4, slice, 2 * slice), Depths{}) << "two is all that four or two let be in flight";

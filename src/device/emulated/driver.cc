@@ -69,6 +69,8 @@ public:
   Status set_word(std::uint32_t* word, std::uint32_t value) override {
     if (const Status pinned = check_word(word); !pinned) return pinned;
     if (accelerator_->faults.blind_words && is_of_others(word)) return ok();
+    if (accelerator_->faults.refuse_words && is_of_others(word))
+      return Error{ErrorKind::unsupported, "streams of the emulated device cannot write to another one"};
     enqueue([accelerator = accelerator_.get(), word, value] {
       const auto reached = accelerator->memory.reach(word, sizeof *word);
       if (reached) store_word(reinterpret_cast<std::uint32_t*>(*reached), value);

@@ -25,6 +25,7 @@ constexpr Switch switches[] = {{"deny-ipc", &Faults::deny_ipc},
                                {"fail-streams", &Faults::fail_streams},
                                {"no-words", &Faults::no_words},
                                {"blind-words", &Faults::blind_words},
+                               {"refuse-words", &Faults::refuse_words},
                                {"no-kernels", &Faults::no_kernels},
                                {"captures", &Faults::captures},
                                {"too-old", &Faults::too_old},
@@ -73,12 +74,12 @@ Result<Faults> parse_faults(const std::string& text) {
   if (text.empty()) return faults;
   for (const std::string_view word : split(text, ','))
     if (!set(faults, word))
-      return argument_error(
-          fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
-                      "pools, fail-allocation, fail-pinned, fail-streams, no-words, blind-words, no-kernels, captures, "
-                      "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, link=0-1, "
-                      "lost-after=COPIES)",
-                      printable(word)));
+      return argument_error(fmt::format("the emulated device has no fault {} (deny-ipc, deny-open, deny-peer, "
+                                        "pools, fail-allocation, fail-pinned, fail-streams, no-words, blind-words, "
+                                        "refuse-words, no-kernels, captures, "
+                                        "too-old, hasty, devices=1 to 16, pci=0000:3b:00.0, link=0-1, "
+                                        "lost-after=COPIES)",
+                                        printable(word)));
   return faults;
 }
 

@@ -24,6 +24,7 @@ struct Faults {
   bool fail_pinned = false;     ///< of pinned memory
   bool fail_streams = false;
   bool no_words = false;        ///< streams cannot wait for words in memory
+  bool refuse_words = false;    ///< words in memory of other devices, or that was opened from a peer, cannot be set
   bool blind_words = false;     ///< words in memory of other devices, or that was opened from a peer, are set in vain
   bool no_kernels = false;      ///< as where the driver is older than what the kernels were made by
   bool captures = false;        ///< the program's streams are being captured into graphs

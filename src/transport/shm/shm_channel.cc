@@ -157,7 +157,7 @@ Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {
                       message.most_bytes <= entry.stride - entry.payload;
     if (!fits) break;
     receivers_.push_back({block + entry.offset, entry.stride, entry.payload, entry.offset});
-    flag_place_of(block, count, e)->store(own_flag_aside(index, 0), std::memory_order_release);
+    flag_place_of(block, count, e)->store(own_flags_aside(index), std::memory_order_release);
     return ok();
   }
   return Error{ErrorKind::peer, fmt::format("rank {} does not send message {} as it is expected", message.peer,
@@ -208,21 +208,23 @@ std::size_t ShmChannel::arrived_aside(std::size_t index, std::uint64_t slice) {
   return came ? receiver.offset + offset : nowhere;
 }
 
-std::size_t ShmChannel::flag_aside(std::size_t index, std::uint64_t slice, std::int32_t reader) {
+std::size_t ShmChannel::flags_aside(std::size_t index, std::int32_t reader) {
   const Sender& sender = senders_[index];
   const std::vector<std::int32_t>& ranks = shape_.outgoing[index].peers;
   const auto place = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), reader) - ranks.begin());
   if (place == ranks.size() || peers_.empty()) return nowhere;
+  const std::size_t entries = senders_.back().first_entry + senders_.back().readers.size();
   std::byte* const block = neighbours_->own->view().at(block_offset_);
-  const std::uint64_t told =
-      flag_place_of(block, own().entries, sender.first_entry + place)->load(std::memory_order_acquire);
-  const std::uint64_t most = peers_[sender.readers[place]].aside_bytes, all = shape_.window * sizeof(std::uint32_t);
-  return told == 0 || told % sizeof(std::uint32_t) != 0 || told > most || all > most - told ? nowhere
-                                                                                            : told + flag_place(slice);
+  const std::uint64_t told = flag_place_of(block, entries, sender.first_entry + place)->load(std::memory_order_acquire);
+  const Peer& peer = peers_[sender.readers[place]];
+  const std::uint64_t bytes = shape_.window * sizeof(std::uint32_t);
+  const bool fits = told >= peer.block_bytes && told % sizeof(std::uint32_t) == 0 && bytes <= peer.aside_bytes &&
+                    told <= peer.aside_bytes - bytes;
+  return fits ? told : nowhere;
 }
 
-std::size_t ShmChannel::own_flag_aside(std::size_t index, std::uint64_t slice) {
-  return block_bytes_ + index * shape_.window * sizeof(std::uint32_t) + flag_place(slice);
+std::size_t ShmChannel::own_flags_aside(std::size_t index) {
+  return block_bytes_ + index * shape_.window * sizeof(std::uint32_t);
 }
 
 void ShmChannel::promise_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) {

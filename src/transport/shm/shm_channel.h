@@ -69,8 +69,8 @@ public:
   std::size_t room_aside(std::size_t index, std::uint64_t slice) override;
   void publish_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
   std::size_t arrived_aside(std::size_t index, std::uint64_t slice) override;
-  std::size_t flag_aside(std::size_t index, std::uint64_t slice, std::int32_t reader) override;
-  std::size_t own_flag_aside(std::size_t index, std::uint64_t slice) override;
+  std::size_t flags_aside(std::size_t index, std::int32_t reader) override;
+  std::size_t own_flags_aside(std::size_t index) override;
   void promise_aside(std::size_t index, std::uint64_t slice, std::size_t bytes) override;
   bool is_promised_aside(std::size_t index, std::uint64_t slice) override;
 
@@ -103,7 +103,6 @@ private:
   void mark_published(std::size_t index, std::uint64_t slice, std::uint64_t number, std::size_t bytes);
   BlockHeader& own() { return *reinterpret_cast<BlockHeader*>(neighbours_->own->view().at(block_offset_)); }
   Status find_message(std::size_t index, std::uint64_t announced);
-  std::size_t flag_place(std::uint64_t slice) const { return slice % shape_.window * sizeof(std::uint32_t); }
 
   std::shared_ptr<const Neighbours> neighbours_;
   ChannelShape shape_;
