@@ -76,9 +76,11 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
 }
 
 Status PeerSlots::clear_flags() {
-  const std::vector<std::byte> zeros(needs_.flag_bytes);
-  if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
-    return cleared;
+  if (needs_.flag_bytes != 0) { // else this rank waits for nobody
+    const std::vector<std::byte> zeros(needs_.flag_bytes);
+    if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
+      return cleared;
+  }
   return stream_->synchronise();
 }
 

@@ -114,6 +114,8 @@ public:
   void set_reviewed(std::uint32_t times) { decision().reviewed = times; }
 
   std::size_t ways_on_trial() { return decision().trial->ways.size(); }
+  /// With those that have lost an earlier trial.
+  std::size_t ways_known() { return ways_on_trial() + decision().others.size(); }
   /// By name, in the order in which they lost; the winner first.
   std::vector<std::string> ways_tried() {
     std::vector<std::string> names{decision().way.name};
