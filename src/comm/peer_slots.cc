@@ -76,11 +76,10 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
 }
 
 Status PeerSlots::clear_flags() {
-  if (needs_.flag_bytes != 0) { // else this rank waits for nobody
-    const std::vector<std::byte> zeros(needs_.flag_bytes);
-    if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
-      return cleared;
-  }
+  if (needs_.flag_bytes == 0) return stream_->synchronise(); // this rank waits for nobody
+  const std::vector<std::byte> zeros(needs_.flag_bytes);     // until the stream has read them
+  if (const Status cleared = stream_->copy(begin_ + needs_.first_flag, zeros.data(), zeros.size()); !cleared)
+    return cleared;
   return stream_->synchronise();
 }
 
