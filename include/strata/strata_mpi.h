@@ -68,7 +68,7 @@ struct strata_mpi_introspection {
    *    levels         {name: {messages, bytes}}, sent by this process
    *    transports     {name: {messages, bytes}}, likewise
    *    device         {path: {calls, bytes}}, with buffers in device memory, and bytes that were moved for them; paths
-   *                   are "peer", "GPUDirect", "staged" and "staged for the MPI library"
+   *                   are "peer", "GPUDirect", "peer, through the host", "staged" and "staged for the MPI library"
    *    contexts       how many were made
    *    segment_bytes  the most shared memory, and
    *    scratch_bytes  the most private scratch, that they held at a time */

@@ -92,6 +92,7 @@ bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes)
       const bool done = run_plan(call, way, resident_.get());
       resident_->finish();
       if (way.slots->went_straight()) device_->count_call(DevicePath::straight);
+      if (way.slots->bounced()) device_->count_call(DevicePath::bounced);
       return done;
     }
   }

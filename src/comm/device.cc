@@ -22,7 +22,8 @@ std::string lower_case(std::string address) {
 } // namespace
 
 std::map<std::string, Tally> Device::tallies() const {
-  constexpr std::array<const char*, device_paths> names{"peer", "GPUDirect", "staged", "staged for the MPI library"};
+  constexpr std::array<const char*, device_paths> names{"peer", "GPUDirect", "peer, through the host", "staged",
+                                                        "staged for the MPI library"};
   std::map<std::string, Tally> rows;
   for (std::size_t path = 0; path < device_paths; ++path)
     if (const std::uint64_t calls = counts_[path].calls.load(std::memory_order_relaxed); calls > 0)

@@ -21,10 +21,11 @@ namespace strata::comm {
 enum class DevicePath : std::uint8_t {
   peer,          ///< strata's schedules run on the device, whose slots the peers of the machine read
   straight,      ///< likewise, and of the messages to and from other nodes some did not pass through the host
+  bounced,       ///< likewise, and of what went to or came from other ranks some did
   staged,        ///< slice by slice through the host, for strata's own schedules
   staged_native, ///< whole, through the host, for the MPI library
 };
-inline constexpr std::size_t device_paths = 4;
+inline constexpr std::size_t device_paths = 5;
 
 class Device {
 public:
@@ -61,7 +62,8 @@ public:
   const topo::DevicePlace& place(const Options& options);
 
   void count_call(DevicePath path) { add(path, 1, 0); }
-  /// Copied between device and host; of DevicePath::peer, put into slots; of DevicePath::straight, sent and received.
+  /// Copied between device and host; of DevicePath::peer, put into slots; of DevicePath::straight and bounced, sent and
+  /// received.
   void count_bytes(DevicePath path, std::size_t bytes) { add(path, 0, bytes); }
   /// By path; none that was not taken.
   std::map<std::string, Tally> tallies() const;

@@ -214,6 +214,11 @@ void PeerSlots::count_straight(std::size_t bytes) {
   device_.count_bytes(DevicePath::straight, bytes);
 }
 
+void PeerSlots::count_bounced(std::size_t bytes) {
+  bounced_ = true;
+  device_.count_bytes(DevicePath::bounced, bytes);
+}
+
 bool PeerSlots::mark(std::uint32_t number) { return failure_.keep(stream_->record(*marks_[number])); }
 
 bool PeerSlots::passed(std::uint32_t number) {

@@ -68,6 +68,8 @@ public:
   bool go_straight() const { return needs_.straight; }
   /// Whether messages have gone straight to or from another node since this was asked last.
   bool went_straight() { return std::exchange(went_straight_, false); }
+  /// Likewise, whether payloads have passed through the host.
+  bool bounced() { return std::exchange(bounced_, false); }
 
   bool put_aside(std::size_t offset, const void* from, std::size_t bytes) override;
   bool set_flag(std::byte* flag, std::uint32_t value) override;
@@ -79,6 +81,7 @@ public:
   bool passed(std::uint32_t number) override;
   void* address_for_networks(void* memory) override;
   void count_straight(std::size_t bytes) override;
+  void count_bounced(std::size_t bytes) override;
   const std::string& failure() const override { return failure_.why(); }
 
 private:
@@ -99,7 +102,7 @@ private:
   std::size_t bytes_ = 0, rooms_ = 0, operands_ = 0; ///< of all; where its parts begin
   std::string announcement_, why_no_flags_, why_not_exported_;
   std::vector<void*> mapped_;
-  bool kept_ = false, went_straight_ = false;
+  bool kept_ = false, went_straight_ = false, bounced_ = false;
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::unique_ptr<device::Event>> marks_;
   struct Awaited {

@@ -50,6 +50,8 @@ public:
   virtual void* address_for_networks(void* memory) = 0;
   /// So many bytes have gone from there, or come there, over the network.
   virtual void count_straight(std::size_t bytes) = 0;
+  /// So many bytes of a payload were copied to the host for others, or came from there.
+  virtual void count_bounced(std::size_t bytes) = 0;
 
   /// Whether all before the mark has run. Never waits.
   virtual bool passed(std::uint32_t number) = 0;

@@ -45,7 +45,10 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
     if (room == transport::Channel::nowhere || !device_->queue.put_aside(room, payload, bytes)) return false;
   }
   if (send.is_promised(slice.number) && !set_flags(index, slice)) return false;
-  if (send.bounces(bytes) && !device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
+  if (send.bounces(bytes)) {
+    if (!device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
+    device_->queue.count_bounced(bytes);
+  }
   if (!queue_step(index, slice, DeviceSide::Phase::queued)) return false;
   if (!send.is_promised(slice.number)) return true;
   for (const Port& port : step.ports)
@@ -110,8 +113,11 @@ DeviceQueue::Operand Plan::device_operand(std::uint32_t index, std::size_t numbe
   const void* payload = source.port.channel->arrived(source.port.index, slice.number);
   if (payload == nullptr)
     return {incoming.peer + source.port.channel->arrived_aside(source.port.index, slice.number), Where::slot};
-  if (incoming.bounce == DeviceSide::none) return {payload, Where::host};
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
+  if (incoming.bounce == DeviceSide::none) {
+    device_->queue.count_bounced(bytes);
+    return {payload, Where::host};
+  }
   if (incoming.landing != DeviceSide::none) {
     std::byte* const landed = slice.room.landing + incoming.landing;
     if (payload == device_->queue.address_for_networks(landed)) {
@@ -119,6 +125,7 @@ DeviceQueue::Operand Plan::device_operand(std::uint32_t index, std::size_t numbe
       return {landed, Where::slice};
     }
   }
+  device_->queue.count_bounced(bytes);
   // Pinned, so that the copy to the device needs no stop-over.
   copy_(slice.room.bounce + incoming.bounce, payload, bytes, kernel::Store::cached);
   return {slice.room.bounce + incoming.bounce, Where::host};

@@ -102,7 +102,9 @@ TEST(PeerCalls, DoWithoutLandingsWhereDeviceMemoryIsShort) {
   EXPECT_EQ(short_of_memory.lines, 4) << "one of each rank";
   ASSERT_TRUE(short_of_memory.rows.contains("peer"));
   EXPECT_EQ(short_of_memory.rows.at("peer").calls, 8u);
-  EXPECT_EQ(short_of_memory.rows.size(), 1u) << "nothing goes straight, and nothing is staged";
+  ASSERT_TRUE(short_of_memory.rows.contains("peer, through the host"));
+  EXPECT_EQ(short_of_memory.rows.at("peer, through the host").calls, 8u);
+  EXPECT_EQ(short_of_memory.rows.size(), 2u) << "nothing goes straight, and nothing is staged";
 }
 
 // ---- no scratch for what is fetched from peers' slots ------------------------------------------------------------
@@ -161,13 +163,18 @@ TEST(PeerCalls, StayOnTheDeviceWhereOneRankHasNoScratch) {
   EXPECT_EQ(run.lines, 1) << "of that rank";
   ASSERT_TRUE(run.seen.rows.contains("peer"));
   EXPECT_EQ(run.seen.rows.at("peer").calls, 3 * calls_of_three);
-  EXPECT_EQ(run.seen.rows.size(), 1u);
+  ASSERT_TRUE(run.seen.rows.contains("peer, through the host"));
+  EXPECT_EQ(run.seen.rows.size(), 2u);
   // It reads nothing from slots, so what is for it, alone or too, is put into none: of the others' messages, there is
   // their chunk for each other. Its own messages all are.
   constexpr std::uint64_t third = elements_of_three / 3 * sizeof(float);
   for (const std::size_t rank : {std::size_t{0}, std::size_t{2}})
     EXPECT_EQ(run.seen.by_rank[rank].at("peer").bytes, calls_of_three * third) << rank;
   EXPECT_EQ(run.seen.by_rank[1].at("peer").bytes, calls_of_three * 3 * third);
+  // By the host goes what the others put into none: a chunk for it, and their results, which the others read there too.
+  for (const std::size_t rank : {std::size_t{0}, std::size_t{2}})
+    EXPECT_EQ(run.seen.by_rank[rank].at("peer, through the host").bytes, calls_of_three * 3 * third) << rank;
+  EXPECT_EQ(run.seen.by_rank[1].at("peer, through the host").bytes, calls_of_three * 4 * third);
 }
 
 } // namespace

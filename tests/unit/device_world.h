@@ -117,7 +117,8 @@ public:
         EXPECT_TRUE(part.resident->prepare(*slots_[rank], setting_.window, plans_[rank]->bounce_bytes()));
         request.memory = part.resident.get();
         devices_[rank]->count_call(comm::DevicePath::peer);
-        devices_[rank]->count_call(comm::DevicePath::straight); // so that its bytes are told
+        devices_[rank]->count_call(comm::DevicePath::straight); // so that its bytes are told, likewise
+        devices_[rank]->count_call(comm::DevicePath::bounced);
       }
       plans_[rank]->submit(request);
     }

@@ -80,19 +80,23 @@ TEST(DevicePlan, CountsWhatGoesStraightToOtherNodesAndComesFromThere) {
   setting.carriage = Carriage::both;
   setting.slice_bytes = 65536;
   constexpr std::int64_t count = 4000;
-  const auto bytes_from = [&](std::size_t least_straight, unsigned on_device) {
+  const auto bytes_from = [&](std::size_t least_straight, unsigned on_device, const char* path = "GPUDirect") {
     Devices kind;
     kind.least_straight = least_straight;
     kind.some_come_by_the_host = false;
     DeviceWorld world(setting, 1, kind);
     EXPECT_EQ(world.run({Element::float32, Operation::sum, count, vectors::Buffers::Place::same, 1}, on_device), "");
-    return world.bytes_by("GPUDirect");
+    return world.bytes_by(path);
   };
   // Each of the four ranks sends a quarter of the vector up and one down, and gets as much.
   EXPECT_EQ(bytes_from(64, ~0U), 4u * count * sizeof(float));
   EXPECT_EQ(bytes_from(count * sizeof(float) / 4, ~0U), 4u * count * sizeof(float)) << "from the least size on";
   EXPECT_EQ(bytes_from(count * sizeof(float) / 4 + 1, ~0U), 0U) << "less than that passes through the host";
   EXPECT_EQ(bytes_from(64, 1), count * sizeof(float)) << "of one rank's slices, those of the others are on the host";
+  // What takes the other way is counted there.
+  EXPECT_EQ(bytes_from(64, ~0U, "peer, through the host"), 0U);
+  EXPECT_EQ(bytes_from(count * sizeof(float) / 4 + 1, ~0U, "peer, through the host"), 4u * count * sizeof(float));
+  EXPECT_EQ(bytes_from(64, 1, "peer, through the host"), count * sizeof(float)) << "what its neighbour has on the host";
 }
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------
