@@ -17,8 +17,9 @@
 namespace strata::device {
 
 /// What cuda.h calls CUDA_ERROR_…, and a code that no driver knows.
-inline constexpr int out_of_memory = 2, invalid_value = 1, unsupported_ptx = 222, uncorrectable = 214,
-                     unknown_code = 1001; // no code, but one that the enumeration can hold
+inline constexpr int out_of_memory = 2, invalid_value = 1, invalid_device = 101, unsupported_ptx = 222,
+                     uncorrectable = 214, illegal_address = 700, out_of_resources = 701, context_destroyed = 709,
+                     too_many_peers = 711, unknown_code = 1001; // no code, but one that the enumeration can hold
 
 inline std::string folder_of_build() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
@@ -42,6 +43,12 @@ public:
   }
   fake_libcuda* control() const {
     return library_ == nullptr ? nullptr : static_cast<fake_libcuda*>(dlsym(library_, "fake_libcuda"));
+  }
+  /// One of its calls, as a program makes it; the names are those of the library, with their versions.
+  template <typename... Arguments>
+  int call(const char* name, Arguments... arguments) const {
+    const auto found = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, name));
+    return found == nullptr ? -1 : found(arguments...);
   }
 
 private:

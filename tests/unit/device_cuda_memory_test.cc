@@ -2,6 +2,7 @@
 // What cuda.so makes of pointers, of memory of other processes and of other devices, over a libcuda of the tests' own.
 #include "cuda_driver_test.h"
 
+#include <future>
 #include <vector>
 
 namespace strata::device {
@@ -18,7 +19,8 @@ TEST_F(CudaDriverTest, KnowsTheKindsOfMemoryByOneQueryEach) {
   };
   for (const Expected& expected :
        {Expected{fake_pinned, Kind::pinned, -1, false}, Expected{fake_managed, Kind::managed, 1, false},
-        Expected{fake_device, Kind::device, 1, true}, Expected{fake_pool, Kind::device, 1, false}}) {
+        Expected{fake_device, Kind::device, 1, true}, Expected{fake_pool, Kind::device, 1, false},
+        Expected{fake_mapped, Kind::device, 1, false}}) {
     auto* const begin = static_cast<std::byte*>(cuda().allocate(expected.made, 1, 10000));
     const unsigned before = calls("cuPointerGetAttributes");
     const auto memory = driver_->memory_of(begin + 9999);
@@ -27,6 +29,7 @@ TEST_F(CudaDriverTest, KnowsTheKindsOfMemoryByOneQueryEach) {
     EXPECT_EQ(memory->kind, expected.kind) << expected.made;
     EXPECT_EQ(memory->device, expected.device) << expected.made;
     EXPECT_EQ(memory->exportable, expected.exportable) << expected.made;
+    EXPECT_EQ(memory->reached_by_all, expected.exportable) << expected.made;
     EXPECT_EQ(memory->base, begin);
     EXPECT_EQ(memory->bytes, 10000u);
   }
@@ -63,6 +66,44 @@ TEST_F(CudaDriverTest, LooksInAContextWhereTheThreadHasNone) {
   const auto somebody = driver_->memory_of(memory);
   ASSERT_TRUE(stream && somebody);
   EXPECT_EQ(somebody->kind, Kind::device);
+}
+
+TEST_F(CudaDriverTest, TakesForTheHostsWhatIsInNoContext) {
+  void* const memory = cuda().allocate(fake_device, 1, 4096);
+  cuda().host_has_no_context = 1;
+  const int on_the_stack = 0;
+  const auto without = driver_->memory_of(&on_the_stack);
+  const auto stream = driver_->make_stream(1); // makes the primary context of device 1
+  const unsigned asked = calls("cuPointerGetAttributes");
+  const auto in_primary = driver_->memory_of(&on_the_stack);
+  EXPECT_EQ(calls("cuPointerGetAttributes"), asked + 2) << "again in that context";
+  cuda().enter_own_context(0);
+  const auto in_own = driver_->memory_of(&on_the_stack), of_device = driver_->memory_of(memory);
+  cuda().leave_context();
+  ASSERT_TRUE(without && stream && in_primary && in_own && of_device) << "the host's memory is no error";
+  EXPECT_EQ(without->kind, Kind::host);
+  EXPECT_EQ(in_primary->kind, Kind::host);
+  EXPECT_EQ(in_own->kind, Kind::host);
+  EXPECT_EQ(of_device->kind, Kind::device);
+  EXPECT_EQ(calls("cuCtxPushCurrent"), calls("cuCtxPopCurrent"));
+}
+
+TEST_F(CudaDriverTest, SeesMemoryOfTheProgramsOwnContextInThreadsThatHaveIt) {
+  void* const own = cuda().enter_own_context(1);
+  unsigned long long place = 0;
+  ASSERT_EQ(libcuda_.call("cuMemAlloc_v2", &place, std::size_t{4096}), 0);
+  const auto* const memory = reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place));
+  cuda().lookup_needs_context = 1;
+  const auto here = driver_->memory_of(memory + 100);
+  const auto elsewhere = std::async(std::launch::async, [&] { return driver_->memory_of(memory + 100); }).get();
+  EXPECT_EQ(cuda().current(), own);
+  cuda().leave_context();
+  ASSERT_TRUE(here && elsewhere);
+  EXPECT_EQ(here->kind, Kind::device);
+  EXPECT_EQ(here->device, 1);
+  EXPECT_EQ(here->base, memory);
+  EXPECT_EQ(elsewhere->kind, Kind::host) << "that thread has no context, and no device has a primary one";
+  EXPECT_EQ(calls("cuDevicePrimaryCtxRetain"), 0u) << "a look makes no context";
 }
 
 TEST_F(CudaDriverTest, SaysWhenADeviceIsLost) {

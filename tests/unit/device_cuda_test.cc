@@ -246,44 +246,6 @@ TEST_F(CudaDriverTest, CountsTheNvlinksWhereThereIsNvml) {
   dlclose(nvml);
 }
 
-TEST_F(CudaDriverTest, NamesTheCallThatFailedAndItsReason) {
-  struct Failure {
-    const char* call;
-    int code;
-    Status (*attempt)(Driver&);
-    ErrorKind kind;
-    const char* message;
-  };
-  const auto status = [](const auto& result) { return result ? ok() : Status(result.error()); };
-  static const auto& told = status;
-  const Failure failures[] = {
-      {"cuMemAlloc", out_of_memory, [](Driver& driver) { return told(driver.allocate(1, 4096)); }, ErrorKind::resource,
-       "cuMemAlloc of 4096 bytes on device 1: CUDA_ERROR_OUT_OF_MEMORY"},
-      {"cuMemHostAlloc", out_of_memory, [](Driver& driver) { return told(driver.allocate_pinned(8192)); },
-       ErrorKind::resource, "cuMemHostAlloc of 8192 bytes: CUDA_ERROR_OUT_OF_MEMORY"},
-      {"cuStreamCreate", invalid_value, [](Driver& driver) { return told(driver.make_stream(0)); }, ErrorKind::argument,
-       "cuStreamCreate on device 0: CUDA_ERROR_INVALID_VALUE"},
-      {"cuEventCreate", unknown_code, [](Driver& driver) { return told(driver.make_event(2)); }, ErrorKind::resource,
-       "cuEventCreate on device 2: CUDA error 1001"},
-      {"cuDevicePrimaryCtxRetain", out_of_memory, [](Driver& driver) { return told(driver.make_event(2)); },
-       ErrorKind::resource, "cuDevicePrimaryCtxRetain of device 2: CUDA_ERROR_OUT_OF_MEMORY"},
-      {"cuCtxSynchronize", uncorrectable, [](Driver& driver) { return driver.synchronise(0); }, ErrorKind::resource,
-       "cuCtxSynchronize of device 0: CUDA_ERROR_ECC_UNCORRECTABLE"},
-  };
-  for (const Failure& failure : failures) {
-    cuda().reset();
-    open(with_modules_of_this_build());
-    cuda().failing = failure.call;
-    cuda().failing_code = failure.code;
-    const Status attempted = failure.attempt(*driver_);
-    cuda().failing = nullptr;
-    ASSERT_FALSE(attempted) << failure.call;
-    EXPECT_EQ(attempted.error().kind, failure.kind) << failure.call;
-    EXPECT_EQ(attempted.error().message, failure.message);
-    driver_.reset();
-  }
-}
-
 // ---- kernels ----------------------------------------------------------------------------------------------------
 
 TEST_F(CudaDriverTest, ReducesEveryTypeByEveryOperationToTheBitsOfThePlainLoops) {

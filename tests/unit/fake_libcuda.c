@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_allocations = 64, most_calls = 64, most_depth = 16 };
+enum { most_allocations = 64, most_calls = 128, most_depth = 16 };
 
 static struct allocation allocations[most_allocations];
 static unsigned long long last_id;
@@ -17,8 +17,8 @@ static struct {
   unsigned count;
 } counts[most_calls];
 static struct CUctx_st primaries[fake_devices], own_contexts[fake_devices];
-static CUcontext stack[most_depth];
-static int depth;
+static __thread CUcontext stack[most_depth];
+static __thread int depth;
 int fake_objects;
 
 static unsigned calls(const char* name) {
@@ -40,7 +40,7 @@ CUresult fake_asked(const char* name) {
 
 CUcontext fake_current_context(void) { return depth == 0 ? NULL : stack[depth - 1]; }
 
-struct allocation* fake_allocation_at(const void* pointer) {
+struct allocation* fake_range_at(const void* pointer) {
   const char* at = pointer;
   for (int i = 0; i < most_allocations; ++i)
     if (allocations[i].begin != NULL && at >= allocations[i].begin && at < allocations[i].begin + allocations[i].bytes)
@@ -48,25 +48,52 @@ struct allocation* fake_allocation_at(const void* pointer) {
   return NULL;
 }
 
-static void* add(enum fake_memory kind, int device, size_t bytes) {
+struct allocation* fake_allocation_at(const void* pointer) {
+  struct allocation* const found = fake_range_at(pointer);
+  return found == NULL || found->kind == fake_reserved ? NULL : found;
+}
+
+unsigned long long fake_new_id(void) { return ++last_id; }
+
+static unsigned access_at_first(enum fake_memory kind, int device) {
+  if (kind == fake_reserved) return 0;
+  return kind == fake_pool || kind == fake_mapped ? 1u << device : ~0u;
+}
+
+static void* add_aligned(enum fake_memory kind, int device, size_t bytes, size_t alignment) {
   for (int i = 0; i < most_allocations; ++i)
     if (allocations[i].begin == NULL) {
-      void* const begin = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-      allocations[i] = (struct allocation){begin, bytes, kind, device, ++last_id, NULL};
+      char* const begin = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      allocations[i] = (struct allocation){.begin = begin,
+                                           .bytes = bytes,
+                                           .kind = kind,
+                                           .device = device,
+                                           .id = fake_new_id(),
+                                           .access = access_at_first(kind, device)};
       return begin;
     }
   return NULL;
 }
+static void* add(enum fake_memory kind, int device, size_t bytes) {
+  return add_aligned(kind, device, bytes, fake_page);
+}
 
-static CUresult release_at(void* memory) {
-  struct allocation* const found = fake_allocation_at(memory);
+CUresult fake_allocate(CUdeviceptr* place, enum fake_memory kind, int device, size_t bytes, size_t alignment) {
+  void* const memory = add_aligned(kind, device, bytes, alignment);
+  NEEDS(memory != NULL, CUDA_ERROR_OUT_OF_MEMORY);
+  *place = (CUdeviceptr)(uintptr_t)memory;
+  return CUDA_SUCCESS;
+}
+
+CUresult fake_release_at(void* memory) {
+  struct allocation* const found = fake_range_at(memory);
   NEEDS(found != NULL && found->begin == memory, CUDA_ERROR_INVALID_VALUE);
   free(found->begin);
   found->begin = NULL;
   return CUDA_SUCCESS;
 }
 
-static void release(void* memory) { (void)release_at(memory); }
+static void release(void* memory) { (void)fake_release_at(memory); }
 
 static void* enter_own_context(int device) {
   own_contexts[device].device = device;
@@ -87,6 +114,7 @@ static int left_over(void) {
 static void reset(void) {
   for (int i = 0; i < most_allocations; ++i)
     if (allocations[i].begin != NULL) release(allocations[i].begin);
+  fake_forget_created();
   memset(counts, 0, sizeof counts);
   memset(primaries, 0, sizeof primaries);
   for (int device = 0; device < fake_devices; ++device)
@@ -94,8 +122,8 @@ static void reset(void) {
   depth = fake_objects = 0;
   fake_libcuda.initialised = 1;
   fake_libcuda.version = 12040;
-  fake_libcuda.lookup_needs_context = fake_libcuda.events_pending = fake_libcuda.peers_denied = 0;
-  fake_libcuda.capturing = 0;
+  fake_libcuda.lookup_needs_context = fake_libcuda.host_has_no_context = 0;
+  fake_libcuda.events_pending = fake_libcuda.peers_denied = fake_libcuda.capturing = 0;
   fake_libcuda.failing = fake_libcuda.missing_kernel = NULL;
   fake_libcuda.launched = NULL;
 }
@@ -126,29 +154,23 @@ EXPORTED CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
+#define NAMED(code)                                                                                                    \
+  { code, #code }
 EXPORTED CUresult cuGetErrorName(CUresult code, const char** name) {
-  switch ((int)code) {
-  case CUDA_ERROR_INVALID_VALUE:
-    *name = "CUDA_ERROR_INVALID_VALUE";
-    return CUDA_SUCCESS;
-  case CUDA_ERROR_OUT_OF_MEMORY:
-    *name = "CUDA_ERROR_OUT_OF_MEMORY";
-    return CUDA_SUCCESS;
-  case CUDA_ERROR_NOT_FOUND:
-    *name = "CUDA_ERROR_NOT_FOUND";
-    return CUDA_SUCCESS;
-  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-    *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
-    return CUDA_SUCCESS;
-  case CUDA_ERROR_PEER_ACCESS_UNSUPPORTED:
-    *name = "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED";
-    return CUDA_SUCCESS;
-  case CUDA_ERROR_ECC_UNCORRECTABLE:
-    *name = "CUDA_ERROR_ECC_UNCORRECTABLE";
-    return CUDA_SUCCESS;
-  default:
-    return CUDA_ERROR_INVALID_VALUE; // as for a code that is newer than the driver
-  }
+  static const struct {
+    CUresult code;
+    const char* name;
+  } names[] = {NAMED(CUDA_ERROR_INVALID_VALUE),           NAMED(CUDA_ERROR_OUT_OF_MEMORY),
+               NAMED(CUDA_ERROR_ECC_UNCORRECTABLE),       NAMED(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
+               NAMED(CUDA_ERROR_UNSUPPORTED_PTX_VERSION), NAMED(CUDA_ERROR_NOT_FOUND),
+               NAMED(CUDA_ERROR_ILLEGAL_ADDRESS),         NAMED(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+               NAMED(CUDA_ERROR_CONTEXT_IS_DESTROYED),    NAMED(CUDA_ERROR_TOO_MANY_PEERS)};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+    if (names[i].code == code) {
+      *name = names[i].name;
+      return CUDA_SUCCESS;
+    }
+  return CUDA_ERROR_INVALID_VALUE; // as for a code that is newer than the driver
 }
 
 // For programs that cannot see fake_libcuda: FAKE_LIBCUDA_DEVICES=0 leaves no device, FAKE_LIBCUDA_SILENT=1 lets device
@@ -189,7 +211,7 @@ EXPORTED CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   ASKED("cuDeviceTotalMem");
   NEEDS(device >= 0 && device < fake_devices, CUDA_ERROR_INVALID_DEVICE);
   NEEDS(device != by_environment("FAKE_LIBCUDA_SILENT", -1), CUDA_ERROR_ECC_UNCORRECTABLE);
-  *bytes = (size_t)80 << 30;
+  *bytes = FAKE_DEVICE_BYTES;
   return CUDA_SUCCESS;
 }
 
@@ -211,6 +233,7 @@ EXPORTED CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer
 EXPORTED CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ASKED("cuDevicePrimaryCtxRetain");
   ++primaries[device].retained;
+  primaries[device].device = device;
   *context = &primaries[device];
   return CUDA_SUCCESS;
 }
@@ -265,108 +288,4 @@ EXPORTED CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   ASKED("cuCtxEnablePeerAccess");
   NEEDS(fake_current_context() != NULL && peer != fake_current_context() && flags == 0, CUDA_ERROR_INVALID_CONTEXT);
   return calls("cuCtxEnablePeerAccess") > 1 ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
-}
-
-// ---- memory -----------------------------------------------------------------------------------------------------
-
-static void answer(CUpointer_attribute attribute, const struct allocation* found, void* value) {
-  switch (attribute) {
-  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-    *(unsigned*)value = found == NULL ? 0 : found->kind == fake_pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    return;
-  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-    *(int*)value = found == NULL ? -2 : found->device;
-    return;
-  case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    *(unsigned long long*)value = found == NULL ? 0 : found->id;
-    return;
-  case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    *(CUdeviceptr*)value = found == NULL ? 0 : (CUdeviceptr)(uintptr_t)found->begin;
-    return;
-  case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    *(size_t*)value = found == NULL ? 0 : found->bytes;
-    return;
-  case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-    *(unsigned*)value = found != NULL && found->kind == fake_managed;
-    return;
-  case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    *(unsigned char*)value = found != NULL && found->kind == fake_device;
-    return;
-  default:
-    return;
-  }
-}
-
-EXPORTED CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values,
-                                         CUdeviceptr pointer) {
-  ASKED("cuPointerGetAttributes");
-  NEEDS(!fake_libcuda.lookup_needs_context || fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  const struct allocation* const found = fake_allocation_at((const void*)(uintptr_t)pointer);
-  for (unsigned i = 0; i < count; ++i)
-    answer(attributes[i], found, values[i]);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuMemAlloc(CUdeviceptr* place, size_t bytes) {
-  ASKED("cuMemAlloc");
-  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  *place = (CUdeviceptr)(uintptr_t)add(fake_device, fake_current_context()->device, bytes);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuMemAllocManaged(CUdeviceptr* place, size_t bytes, unsigned flags) {
-  ASKED("cuMemAllocManaged");
-  NEEDS(fake_current_context() != NULL && flags == CU_MEM_ATTACH_GLOBAL, CUDA_ERROR_INVALID_CONTEXT);
-  *place = (CUdeviceptr)(uintptr_t)add(fake_managed, fake_current_context()->device, bytes);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuMemFree(CUdeviceptr place) {
-  ASKED("cuMemFree");
-  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  return release_at((void*)(uintptr_t)place);
-}
-
-EXPORTED CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
-  ASKED("cuMemHostAlloc");
-  NEEDS(fake_current_context() != NULL && flags == CU_MEMHOSTALLOC_PORTABLE, CUDA_ERROR_INVALID_CONTEXT);
-  *memory = add(fake_pinned, fake_current_context()->device, bytes);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuMemFreeHost(void* memory) {
-  ASKED("cuMemFreeHost");
-  NEEDS(fake_current_context() != NULL, CUDA_ERROR_INVALID_CONTEXT);
-  return release_at(memory);
-}
-
-// A handle holds the address of the exported memory: all tests are one process.
-EXPORTED CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr place) {
-  ASKED("cuIpcGetMemHandle");
-  struct allocation* const found = fake_allocation_at((void*)(uintptr_t)place);
-  NEEDS(found != NULL && found->kind == fake_device && fake_current_context() != NULL, CUDA_ERROR_INVALID_VALUE);
-  memset(handle, 0, sizeof *handle);
-  memcpy(handle, &found, sizeof found);
-  return CUDA_SUCCESS;
-}
-
-#ifndef FAKE_LIBCUDA_IS_OLD
-EXPORTED CUresult cuIpcOpenMemHandle(CUdeviceptr* place, CUipcMemHandle handle, unsigned flags) {
-  ASKED("cuIpcOpenMemHandle");
-  struct allocation* exported = NULL;
-  memcpy(&exported, &handle, sizeof exported);
-  NEEDS(fake_current_context() != NULL && flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS && exported->begin != NULL,
-        CUDA_ERROR_INVALID_VALUE);
-  void* const mapped = add(fake_device, exported->device, exported->bytes);
-  fake_allocation_at(mapped)->mapped = exported;
-  *place = (CUdeviceptr)(uintptr_t)mapped;
-  return CUDA_SUCCESS;
-}
-#endif
-
-EXPORTED CUresult cuIpcCloseMemHandle(CUdeviceptr place) {
-  ASKED("cuIpcCloseMemHandle");
-  const struct allocation* const found = fake_allocation_at((void*)(uintptr_t)place);
-  NEEDS(found != NULL && found->mapped != NULL && fake_current_context() != NULL, CUDA_ERROR_INVALID_VALUE);
-  return release_at((void*)(uintptr_t)place);
 }

@@ -6,13 +6,15 @@
 
 enum { fake_devices = 3 };
 
-/* Where memory comes from: the answers of cuPointerGetAttributes follow from it. */
-enum fake_memory { fake_pinned, fake_managed, fake_device, fake_pool };
+/* Where memory comes from: the answers of cuPointerGetAttributes follow from it, and whose streams may copy it. What is
+ * reserved are addresses, which cuMemMap makes mapped memory. */
+enum fake_memory { fake_pinned, fake_managed, fake_device, fake_pool, fake_mapped, fake_reserved };
 
 struct fake_libcuda {
   int initialised;          /* whether cuInit was called: before, most calls answer CUDA_ERROR_NOT_INITIALIZED */
   int version;              /* 12040 is CUDA 12.4 */
   int lookup_needs_context; /* cuPointerGetAttributes answers CUDA_ERROR_INVALID_CONTEXT without a current one */
+  int host_has_no_context;  /* and so it does, in any context, of memory that it does not know */
   int events_pending;
   int peers_denied;
   int capturing;       /* all streams are, into a graph */
@@ -36,6 +38,7 @@ struct fake_libcuda {
   /* A stream of the program, of the current context. */
   void* (*make_stream)(void);
   void (*release_stream)(void* stream);
-  /* What is not given back: primary contexts, streams, events, modules, allocations and mappings. */
+  /* What is not given back: primary contexts, streams, events, modules, allocations, mappings, reserved addresses and
+   * what was created to be mapped there. */
   int (*left_over)(void);
 };

@@ -99,6 +99,8 @@ EXPORTED CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr place, cuuin
 EXPORTED CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   ASKED("cuMemcpyAsync");
   NEEDS(stream->context == fake_current_context(), CUDA_ERROR_INVALID_CONTEXT);
+  NEEDS(fake_reaches(stream->context->device, to) && fake_reaches(stream->context->device, from),
+        CUDA_ERROR_INVALID_VALUE);
   memcpy((void*)(uintptr_t)to, (const void*)(uintptr_t)from, bytes);
   return CUDA_SUCCESS;
 }

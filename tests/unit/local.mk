@@ -137,6 +137,8 @@ endif
 if HAVE_CUDA
 unit_tests_SOURCES += tests/unit/cuda_driver_test.h
 joinable_tests += \
+  tests/unit/device_cuda_failures_test.cc \
+  tests/unit/device_cuda_mapped_test.cc \
   tests/unit/device_cuda_memory_test.cc \
   tests/unit/device_cuda_stream_test.cc \
   tests/unit/device_cuda_test.cc
@@ -147,7 +149,8 @@ endif
 # what the module asks for.
 fake_libcuda_flags = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1
 tests_unit_libcuda_so_1_SOURCES = \
-  tests/unit/fake_libcuda.c tests/unit/fake_libcuda.h tests/unit/fake_libcuda_state.h tests/unit/fake_libcuda_streams.c
+  tests/unit/fake_libcuda.c tests/unit/fake_libcuda.h tests/unit/fake_libcuda_memory.c \
+  tests/unit/fake_libcuda_state.h tests/unit/fake_libcuda_streams.c
 tests_unit_libcuda_so_1_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_unit_libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(CUDA_WARNING_FLAGS)
 tests_unit_libcuda_so_1_LDFLAGS = $(fake_libcuda_flags)
