@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { most_count = 50000, rounds = 5 };
 
@@ -119,6 +120,37 @@ static int captured(const struct strata_bootstrap* bootstrap) {
   return !fine || sum != bootstrap->ranks;
 }
 
+/* Lines of a file, rewound, with these words. */
+static int lines_with(FILE* file, const char* words) {
+  char line[4096];
+  int lines = 0;
+  rewind(file);
+  while (fgets(line, sizeof line, file) != NULL)
+    lines += strstr(line, words) != NULL;
+  return lines;
+}
+
+/* A device whose memory strata cannot tell from the host's: the host's is as ever, and each process says so once. */
+static int indistinct(const struct strata_bootstrap* bootstrap) {
+  FILE* const said = tmpfile();
+  const int errors = dup(STDERR_FILENO);
+  strata_context_t* context = NULL;
+  int fine = said != NULL && setenv("STRATA_DEVICE", "emulated:too-old", 1) == 0 &&
+             setenv("STRATA_LOG", "choice", 1) == 0 && open_device() && accelerator->make_stream(0) != NULL;
+  fine = fine && dup2(fileno(said), STDERR_FILENO) >= 0;
+  for (int round = 0; fine && round < 2; ++round) {
+    static int mine[most_count], seen[most_count];
+    for (int k = 0; k < most_count; ++k)
+      mine[k] = value(bootstrap->rank, k, round);
+    fine = strata_context_create(bootstrap, &context) == STRATA_OK;
+    fine = fine && strata_allreduce(context, mine, seen, most_count, STRATA_INT32, STRATA_SUM) == STRATA_OK &&
+           !wrong(seen, most_count, bootstrap->ranks, round);
+    strata_context_destroy(context);
+  }
+  dup2(errors, STDERR_FILENO);
+  return !fine || lines_with(said, "cannot tell from the host's") != 1;
+}
+
 static int bad_arguments(const struct strata_bootstrap* bootstrap) {
   strata_context_t* context = NULL;
   int fine = context_of(bootstrap, 1, &context), values[8] = {0};
@@ -150,6 +182,7 @@ int main(int argc, char** argv) {
   test("a bootstrap that allows no threads is refused, and blocks as ever", 2, without_threads);
   test("a stream that is captured into a graph is refused, which is said", 2, captured);
   test("a stream that is captured into a graph is refused by one rank alone", 1, captured);
+  test("a device whose memory cannot be told from the host's leaves host buffers as they are", 2, indistinct);
   test("bad arguments are named and nothing is put", 2, bad_arguments);
   test("bad arguments are named by one rank alone", 1, bad_arguments);
   printf("1..%d\n", number);

@@ -227,20 +227,26 @@ static void questions(void) {
   MPI_Op_free(&not_of_strata);
 }
 
-// Calls past the loss of the device, with errors returned: their class, and that no call succeeds after the first
-// error.
+// Calls past the loss of the device, with errors returned: their class, that no call succeeds after the first error,
+// and that what succeeded before is right.
 static void lost(void) {
   enum { count = 20000, tries = 8 };
   int* const memory = allocate(emulated_device, count * sizeof(int));
-  int* const host = calloc(count, sizeof(int));
+  int* const host = malloc(count * sizeof(int));
   int failed = 0, class = MPI_SUCCESS;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  for (int i = 0; i < tries; ++i) {
+  for (int call = 0; call < tries; ++call) {
+    for (int i = 0; i < count; ++i)
+      host[i] = value(rank, i, call);
     copy(memory, host, count * sizeof(int));
     const int code = MPI_Allreduce(MPI_IN_PLACE, memory, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (code == MPI_SUCCESS && failed != 0) ++wrong;
-    if (code == MPI_SUCCESS) continue;
-    if (failed++ == 0) MPI_Error_class(code, &class);
+    if (code == MPI_SUCCESS) {
+      copy(host, memory, count * sizeof(int));
+      expect(host, count, call, "before the device was lost");
+    } else if (failed++ == 0) {
+      MPI_Error_class(code, &class);
+    }
   }
   printf("rank %d: %s\n", rank, failed == 0 ? "no error" : class == MPI_ERR_OTHER ? "MPI_ERR_OTHER" : "another class");
   free(host);
@@ -257,6 +263,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   accelerator = entry();
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ); // for what was wrong before a job is ended
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -10,7 +10,7 @@ tests_mpi_transport_over_mpi_LDADD = libstrata-core.a $(MPI_LIBS)
 dist_check_SCRIPTS += tests/mpi/transport_over_mpi_test
 
 # Strata under unmodified programs of a user.
-EXTRA_DIST += tests/mpi/runs.sh tests/mpi/survivors.sh
+EXTRA_DIST += tests/mpi/runs.sh tests/mpi/survivors.sh tests/mpi/four_gpus.xml
 mpi_c_sources += \
   tests/mpi/allocations.c \
   tests/mpi/matrix.c \

@@ -187,6 +187,38 @@ TEST(DeviceCalls, EndWhenTheDeviceIsLost) {
     }
 }
 
+/// From a question on, whoever asks the device hears that it is lost.
+struct DeafDevice : device::EmulatedDriver {
+  using device::EmulatedDriver::EmulatedDriver;
+  static constexpr int answers = 3;
+  int questions = 0;
+  Result<device::Memory> memory_of(const void* pointer) override {
+    if (++questions > answers) return Error{ErrorKind::peer, "the device is lost"};
+    return EmulatedDriver::memory_of(pointer);
+  }
+};
+
+TEST(DeviceCalls, EndWhenTheDeviceIsLostBeforeItSaysWhereABufferIs) {
+  for (const Kind kind : {Kind::device, Kind::host}) {
+    ThreadJob job(2);
+    DeviceJob device;
+    device.give_devices<DeafDevice>(job);
+    Faults faults(job.ranks());
+    job.run_in_context([&](Context& context) {
+      KindOfMemory memory(*device.accelerator, kind, 0, 4000, 0); // a touch by the host would end the process
+      for (unsigned salt = 1; salt <= 4; ++salt)
+        faults.add(context,
+                   fault_with(context, memory, memory, {{1000, Element::int32, Operation::sum, Place::same}, salt}));
+    });
+    const std::string said = faults.text();
+    for (const int rank : {0, 1})
+      EXPECT_NE(said.find(fmt::format("rank {} cannot copy a buffer from or to device memory in call 3 ", rank)),
+                std::string::npos)
+          << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2 * 2) << "the next call ends at once: " << said;
+  }
+}
+
 // ---- copies of one rank -------------------------------------------------------------------------------------------
 
 /// What is in device memory when copy_anywhere() to it and back has returned, with these faults of the device.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 namespace strata::engine {
 namespace {
@@ -52,14 +53,17 @@ constexpr Element rounded_types[] = {Element::float16, Element::bfloat16, Elemen
 
 TEST(DeviceBits, AreTheHostsInEveryComposition) {
   std::mt19937 random(std::random_device{}());
+  bool by_flags = false;
   for (const Machine& machine : {factors({5}), factors({2, 3}), nodes({4, 1, 3})})
     for (const hier::Composition& composition : some_compositions(machine.size(), 4, random)) {
       const unsigned seed = std::random_device{}();
       Setting setting{hierarchy(machine, by_node(machine)), composition,
                       seed % 2 == 0 ? Carriage::both : Carriage::memory};
       setting.window = 1 + seed % 4;
-      SCOPED_TRACE(fmt::format("seed {}; {}", seed, setting.describe()));
-      DeviceWorld world(setting, seed);
+      Devices kind;
+      kind.of_their_own = std::exchange(by_flags, !by_flags);
+      SCOPED_TRACE(fmt::format("seed {}; {}{}", seed, setting.describe(), kind.of_their_own ? ", by flags" : ""));
+      DeviceWorld world(setting, seed, kind);
       ASSERT_EQ(world.failure(), "");
       for (const Element element : rounded_types)
         for (const Operation operation : {Operation::sum, Operation::minimum})

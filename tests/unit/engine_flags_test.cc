@@ -75,8 +75,11 @@ struct GatedDriver : device::DriverWithStreams<CountingStream> {
 };
 
 /// Reductions of a ring of four ranks that have entered the queues though no host has seen any work to have run.
-int reductions_without_hosts(bool own_devices) {
+int reductions_without_hosts(bool own_devices, std::int64_t slices = 1) {
+  constexpr std::int64_t count = 400;
   Setting setting;
+  setting.slice_bytes = count * sizeof(std::int32_t);
+  setting.window = 4;
   setting.hierarchy = hierarchy(factors({4}));
   setting.composition = *hier::composition_from("ring", setting.hierarchy);
   Devices kind = of_their_own(Devices::made<GatedDriver>);
@@ -91,12 +94,14 @@ int reductions_without_hosts(bool own_devices) {
     entered = CountingStream::reductions;
     GatedEvent::open = true;
   };
-  EXPECT_EQ(world.run({Element::int32, Operation::sum, 400, vectors::Buffers::Place::same, 1}, ~0U), "");
+  EXPECT_EQ(world.run({Element::int32, Operation::sum, slices * count, vectors::Buffers::Place::same, 1}, ~0U), "");
   return entered;
 }
 
 TEST(DeviceFlags, PutsNoHostBetweenDevicesOfTheirOwn) {
   EXPECT_EQ(reductions_without_hosts(true), 4 * 3) << "each of four ranks adds three times";
+  EXPECT_EQ(reductions_without_hosts(true, 3), 3 * 4 * 3) << "of every slice that is under way";
+  EXPECT_EQ(reductions_without_hosts(true, 6), 4 * 4 * 3) << "the fifth slice needs a slot that a reader has done with";
   EXPECT_EQ(reductions_without_hosts(false), 0) << "on one device, the hosts say when a payload is there";
 }
 
