@@ -31,13 +31,19 @@ constexpr int most_told = 10; ///< failures
 
 enum class Extent : bool { brief, full };
 
-/// Does what a program does that uses CUDA; why it cannot otherwise.
-std::string start_cuda() {
+constexpr int no_device = 100; // CUDA_ERROR_NO_DEVICE
+
+/// Does what a program does that uses CUDA. What cuInit says; where there is no driver, as where there is no device.
+int start_cuda() {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return "libcuda.so.1 cannot be loaded: there is no driver";
+  if (library == nullptr) return no_device;
   const auto initialise = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
-  const int code = initialise == nullptr ? -1 : initialise(0);
-  return code == 0 ? std::string() : "cuInit says " + std::to_string(code);
+  return initialise == nullptr ? -1 : initialise(0);
+}
+
+int failed(const std::string& why) {
+  std::printf("FAILED: %s\n", why.c_str());
+  return 1;
 }
 
 class Gpu {
@@ -191,24 +197,21 @@ void measure(Gpu& gpu) {
 int check(Extent extent) {
   Options options;
   options.module_path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../../lib/strata";
-  if (const std::string why_not = start_cuda(); !why_not.empty()) {
-    std::printf("no GPU here: %s\n", why_not.c_str());
-    return skipped;
-  }
+  const int code = start_cuda();
   const auto driver = open_driver(options);
-  if (!driver || !(*driver)->initialised() || (*driver)->devices() == 0) {
-    std::printf("no GPU here: %s\n", driver ? "the driver has no device" : driver.error().message.c_str());
+  if (code == 0 && !driver) return failed(driver.error().message);
+  if (code == 0 && !(*driver)->initialised()) return failed((*driver)->why_blind());
+  if (code == no_device || (code == 0 && (*driver)->devices() == 0)) {
+    std::printf("no GPU here: there is no driver, or it has no device\n");
     return skipped;
   }
+  if (code != 0) return failed("cuInit says " + std::to_string(code));
   for (std::int32_t device = 0; device < (*driver)->devices(); ++device)
     if (const auto facts = (*driver)->facts(device))
       std::printf("device %d: %s at %s, %zu MiB\n", device, facts->name.c_str(), facts->pci_address.c_str(),
                   facts->bytes >> 20);
   Gpu gpu;
-  if (const Status opened = gpu.open(**driver); !opened) {
-    std::printf("FAILED: %s\n", opened.error().message.c_str());
-    return 1;
-  }
+  if (const Status opened = gpu.open(**driver); !opened) return failed(opened.error().message);
   if (compare_all(gpu, extent) != 0) return 1;
   if (extent == Extent::full) measure(gpu);
   return 0;
