@@ -130,6 +130,13 @@ static int lines_with(FILE* file, const char* words) {
   return lines;
 }
 
+static void tell(FILE* file) {
+  char line[4096];
+  rewind(file);
+  while (fgets(line, sizeof line, file) != NULL)
+    fprintf(stderr, "# %s", line);
+}
+
 /* A device whose memory strata cannot tell from the host's: the host's is as ever, and each process says so once. */
 static int indistinct(const struct strata_bootstrap* bootstrap) {
   FILE* const said = tmpfile();
@@ -148,7 +155,9 @@ static int indistinct(const struct strata_bootstrap* bootstrap) {
     strata_context_destroy(context);
   }
   dup2(errors, STDERR_FILENO);
-  return !fine || lines_with(said, "cannot tell from the host's") != 1;
+  fine = fine && lines_with(said, "cannot tell from the host's") == 1;
+  if (!fine && said != NULL) tell(said);
+  return !fine;
 }
 
 static int bad_arguments(const struct strata_bootstrap* bootstrap) {

@@ -15,5 +15,7 @@ EXTRA_DIST += \
 
 # Strata between nodes.
 mpi_c_sources += tests/cluster/leaves.c tests/cluster/within.c
-dist_check_SCRIPTS += tests/cluster/strata_on_cluster_test tests/cluster/faults_on_cluster_test \
-  tests/cluster/cards_on_cluster_test tests/cluster/links_test tests/cluster/mpich_on_cluster_test
+EXTRA_DIST += tests/cluster/on_cluster.sh
+dist_check_SCRIPTS += tests/cluster/strata_on_cluster_test tests/cluster/device_on_cluster_test \
+  tests/cluster/faults_on_cluster_test tests/cluster/cards_on_cluster_test tests/cluster/links_test \
+  tests/cluster/mpich_on_cluster_test

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace strata::engine {
 namespace {
 
@@ -88,11 +90,11 @@ int reductions_without_hosts(bool own_devices, std::int64_t slices = 1) {
   DeviceWorld world(setting, 1, kind);
   CountingStream::reductions = 0;
   GatedEvent::open = false;
-  const auto gate_opens = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  int idle_steps = 0;
   world.between_steps_ = [&] {
-    if (GatedEvent::open || std::chrono::steady_clock::now() < gate_opens) return;
-    entered = CountingStream::reductions;
-    GatedEvent::open = true;
+    if (GatedEvent::open) return;
+    idle_steps = CountingStream::reductions == std::exchange(entered, CountingStream::reductions) ? idle_steps + 1 : 0;
+    GatedEvent::open = idle_steps == 20000; // nothing enters any more
   };
   EXPECT_EQ(world.run({Element::int32, Operation::sum, slices * count, vectors::Buffers::Place::same, 1}, ~0U), "");
   return entered;

@@ -63,7 +63,8 @@ TEST_F(UcxTransportTest, TakesNoDeviceMemoryThatUcxDoesNotKnow) {
   const bool knows_cuda = transports_[0]->memory_kinds().find("cuda") != std::string::npos;
   unsigned major = 0, minor = 0, release = 0;
   version_of_ucx()(&major, &minor, &release);
-  const bool ends_all = major > 1 || minor >= 15; // the reception of messages in the memory of GPUs
+  // UCX before 1.15 never ended the reception of some messages in CUDA memory (7921 in its tracker).
+  const bool ends_all = major > 1 || (major == 1 && minor >= 15);
   EXPECT_EQ(from->least_straight(MemoryKind::cuda) != SIZE_MAX, knows_cuda && ends_all);
   EXPECT_NE(from->least_straight(MemoryKind::host), SIZE_MAX);
 }

@@ -22,10 +22,12 @@ public:
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
+  /// If not, what is called under it tells why.
+  bool is_current() const { return pushed_; }
 
 private:
   const Library& library_;
-  bool pushed_; ///< If not, what is called under it tells why.
+  bool pushed_;
 };
 
 class Contexts {

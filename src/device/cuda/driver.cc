@@ -149,12 +149,13 @@ Result<Memory> CudaDriver::memory_of(const void* pointer) {
   CUresult code = ask(library, pointer, answers);
   if (code == CUDA_ERROR_INVALID_CONTEXT) {
     // Of a thread that has none, any does that is known here. Where the program has made its own alone, such a thread's
-    // buffers are taken for the host's: to make a primary context for the question would take memory of every device.
+    // buffers are taken for the host's: a primary context for the question would take memory of a device that nobody
+    // may use.
     const CUcontext context = (*state)->contexts.any_active();
     if (context == nullptr) return Memory{};
     const Current current(library, context);
     code = ask(library, pointer, answers);
-    if (code == CUDA_ERROR_INVALID_CONTEXT) return Memory{}; // of memory that is in no context at all
+    if (code == CUDA_ERROR_INVALID_CONTEXT && current.is_current()) return Memory{}; // it is in no context at all
   }
   switch (code) {
   case CUDA_SUCCESS:
