@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace strata::comm {
 namespace {
@@ -37,8 +38,13 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
   const auto facts = driver.facts(number_);
   if (!facts) return facts.error();
   rooms_ = rounded_up(needs_.slots, alignment);
-  operands_ = rooms_ + rounded_up(window * needs_.room, alignment);
-  const std::size_t bytes = whole_pages(operands_ + needs_.operands);
+  operands_.resize(needs_.leaves_the_node ? 2 : 1);
+  std::size_t end = rooms_ + rounded_up(window * needs_.room, alignment);
+  for (Operands& operands : operands_) {
+    operands.begin = end;
+    end += rounded_up(needs_.operands, alignment);
+  }
+  const std::size_t bytes = whole_pages(end);
   if (!device_.memory().take(bytes))
     return Error{ErrorKind::resource,
                  fmt::format("no {} bytes left of {} (STRATA_DEVICE_MEMORY)", bytes, device_.memory().most_bytes())};
@@ -56,6 +62,8 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
   auto stream = driver.make_stream(number_);
   if (!stream) return stream.error();
   stream_ = std::move(*stream);
+  if (needs_.leaves_the_node)
+    if (const Status made = prepare_copies(window); !made) return made;
   bool waits = flags == Flags::wanted && !exported.empty();
   if (waits) {
     if (const Status works = prepare_flags(); !works) {
@@ -72,6 +80,27 @@ Status PeerSlots::prepare(std::uint32_t window, Flags flags) {
     marks_.push_back(std::move(*event));
   }
   reached_.resize(needs_.inputs);
+  return ok();
+}
+
+Status PeerSlots::prepare_copies(std::uint32_t window) {
+  device::Driver& driver = device_.driver();
+  for (auto* const stream : {&to_host_, &from_host_}) {
+    auto made = driver.make_stream(number_);
+    if (!made) return made.error();
+    *stream = std::move(*made);
+  }
+  copies_.resize(window);
+  std::vector<std::unique_ptr<device::Event>*> events{&end_of_queue_};
+  for (Copies& copies : copies_)
+    events.push_back(&copies.done);
+  for (Operands& operands : operands_)
+    events.insert(events.end(), {&operands.copied, &operands.used});
+  for (auto* const event : events) {
+    auto made = driver.make_event(number_);
+    if (!made) return made.error();
+    *event = std::move(*made);
+  }
   return ok();
 }
 
@@ -117,8 +146,14 @@ void PeerSlots::give_up() {
     if (const Awaited& awaited = awaited_[(next_awaited_ + i) % awaited_.size()]; awaited.flag != nullptr)
       (void)other_stream_->set_word(awaited.flag, awaited.value); // as well as can be
   if (other_stream_) (void)other_stream_->synchronise();
-  (void)stream_->synchronise(); // nobody takes what it does for a result: the call was given up
+  finish(); // nobody takes what it does for a result: the call was given up
+  copied_ = nullptr;
   awaited_.assign(awaited_.size(), {});
+}
+
+void PeerSlots::finish() {
+  for (const auto* const stream : {&stream_, &to_host_, &from_host_})
+    if (*stream) (void)(*stream)->synchronise(); // a failure is another's to tell
 }
 
 PeerSlots::~PeerSlots() {
@@ -128,7 +163,7 @@ PeerSlots::~PeerSlots() {
 }
 
 bool PeerSlots::leave() {
-  if (stream_) (void)stream_->synchronise(); // nobody needs what may still be under way
+  finish();
   while (!mapped_.empty()) {
     const auto closed = device_.driver().close_exported(mapped_.back());
     if (closed && !*closed) return false;
@@ -180,25 +215,56 @@ bool PeerSlots::copy(void* to, const void* from, std::size_t bytes) {
   return failure_.keep(stream_->copy(to, from, bytes));
 }
 
-bool PeerSlots::reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
-                       std::size_t count) {
-  const std::size_t bytes = count * type::bytes_of(element);
-  std::byte* free = begin_ + operands_;
-  const auto take = [&] {
-    std::byte* const taken = free;
-    free += rounded_up(bytes, 64);
-    return taken;
-  };
+bool PeerSlots::copy_beside(device::Stream* stream, std::uint32_t slot, void* to, const void* from, std::size_t bytes) {
+  if (stream == nullptr) return copy(to, from, bytes);
+  Copies& copies = copies_[slot];
+  copies.under_way = true;
+  copied_ = stream;
+  return failure_.keep(stream_->record(*end_of_queue_)) && failure_.keep(stream->wait_for(*end_of_queue_)) &&
+         failure_.keep(stream->copy(to, from, bytes)) && failure_.keep(stream->record(*copies.done));
+}
+
+bool PeerSlots::copy_to_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) {
+  return copy_beside(to_host_.get(), slot, to, from, bytes);
+}
+
+bool PeerSlots::copy_from_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) {
+  return copy_beside(from_host_.get(), slot, to, from, bytes);
+}
+
+bool PeerSlots::await_copies(std::uint32_t slot) {
+  if (copies_.empty() || !std::exchange(copies_[slot].under_way, false)) return true;
+  return failure_.keep(stream_->wait_for(*copies_[slot].done));
+}
+
+/// Copies the operands that no kernel reads where they are, to where it does.
+bool PeerSlots::gather(std::span<const Operand> from, std::size_t bytes, Operands& room, std::byte*& free) {
+  bool beside = false; // some are copied beside the queue
   for (std::size_t i = 0; i < from.size(); ++i) {
     reached_[i] = from[i].at;
     if (from[i].where == Operand::Where::slot || owns(from[i].at)) continue;
-    std::byte* const copied = take();
-    if (!failure_.keep(stream_->copy(copied, from[i].at, bytes))) return false;
-    reached_[i] = copied;
+    device::Stream* stream = stream_.get();
+    if (from[i].where == Operand::Where::host && from_host_) {
+      stream = from_host_.get();
+      if (!std::exchange(beside, true) && room.in_use && !failure_.keep(stream->wait_for(*room.used))) return false;
+    }
+    if (!failure_.keep(stream->copy(free, from[i].at, bytes))) return false;
+    reached_[i] = std::exchange(free, free + rounded_up(bytes, 64));
   }
-  void* const result = owns(to) ? to : take();
+  return !beside || (failure_.keep(from_host_->record(*room.copied)) && failure_.keep(stream_->wait_for(*room.copied)));
+}
+
+bool PeerSlots::reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
+                       std::size_t count) {
+  const std::size_t bytes = count * type::bytes_of(element);
+  Operands& room = operands_[next_operands_++ % operands_.size()];
+  std::byte* free = begin_ + room.begin;
+  if (!gather(from, bytes, room, free)) return false;
+  void* const result = owns(to) ? to : free;
   if (!failure_.keep(stream_->reduce(element, operation, result, {reached_.data(), from.size()}, count))) return false;
-  return result == to || failure_.keep(stream_->copy(to, result, bytes));
+  if (result != to && !failure_.keep(stream_->copy(to, result, bytes))) return false;
+  room.in_use = from_host_ != nullptr;
+  return !room.in_use || failure_.keep(stream_->record(*room.used));
 }
 
 void* PeerSlots::address_for_networks(void* memory) {
@@ -219,7 +285,10 @@ void PeerSlots::count_bounced(std::size_t bytes) {
   device_.count_bytes(DevicePath::bounced, bytes);
 }
 
-bool PeerSlots::mark(std::uint32_t number) { return failure_.keep(stream_->record(*marks_[number])); }
+bool PeerSlots::mark(std::uint32_t number) {
+  device::Stream* const copied = std::exchange(copied_, nullptr);
+  return failure_.keep((copied != nullptr ? copied : stream_.get())->record(*marks_[number]));
+}
 
 bool PeerSlots::passed(std::uint32_t number) {
   if (!failure_.why().empty()) return false;

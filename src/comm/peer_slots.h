@@ -53,6 +53,8 @@ public:
   /// When a peer is gone that was to set flags for which the queue may wait for ever: what it has been given runs to
   /// its end, on whatever is there.
   void give_up();
+  /// Waits for all that is under way, of which nobody needs the result.
+  void finish();
   /// After flags were tried, when nobody sets or waits for one: they are 0 again, and what failed is forgotten. Waits
   /// for the queue.
   Status forget_tried_flags();
@@ -75,6 +77,9 @@ public:
   bool set_flag(std::byte* flag, std::uint32_t value) override;
   bool wait_for_flag(std::size_t offset, std::uint32_t value) override;
   bool copy(void* to, const void* from, std::size_t bytes) override;
+  bool copy_to_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) override;
+  bool copy_from_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) override;
+  bool await_copies(std::uint32_t slot) override;
   bool reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
               std::size_t count) override;
   bool mark(std::uint32_t number) override;
@@ -85,11 +90,16 @@ public:
   const std::string& failure() const override { return failure_.why(); }
 
 private:
+  struct Operands;
+
   PeerSlots(Device& device, std::int32_t number, const engine::DeviceNeeds& needs)
       : device_(device), number_(number), needs_(needs) {}
   Status prepare(std::uint32_t window, Flags flags);
+  Status prepare_copies(std::uint32_t window);
   Status prepare_flags();
   Status clear_flags();
+  bool copy_beside(device::Stream* stream, std::uint32_t slot, void* to, const void* from, std::size_t bytes);
+  bool gather(std::span<const Operand> from, std::size_t bytes, Operands& room, std::byte*& free);
   bool owns(const void* memory) const {
     const auto* at = static_cast<const std::byte*>(memory);
     return begin_ <= at && at < begin_ + bytes_;
@@ -99,12 +109,29 @@ private:
   std::int32_t number_; ///< of the device
   engine::DeviceNeeds needs_;
   std::byte* begin_ = nullptr;
-  std::size_t bytes_ = 0, rooms_ = 0, operands_ = 0; ///< of all; where its parts begin
+  std::size_t bytes_ = 0, rooms_ = 0; ///< of all; where the rooms of slices begin
   std::string announcement_, why_no_flags_, why_not_exported_;
   std::vector<void*> mapped_;
   bool kept_ = false, went_straight_ = false, bounced_ = false;
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::unique_ptr<device::Event>> marks_;
+  // Beside the queue. Null, or none: no message leaves the node, and the queue does all by itself.
+  std::unique_ptr<device::Stream> to_host_, from_host_;
+  std::unique_ptr<device::Event> end_of_queue_; ///< behind which a copy begins
+  struct Copies {
+    std::unique_ptr<device::Event> done;
+    bool under_way = false; ///< and the queue does not await them yet
+  };
+  std::vector<Copies> copies_;       ///< by slot
+  device::Stream* copied_ = nullptr; ///< by which the last step's copy goes, and its mark
+  /// Where operands and a result are for a reduction, which those from the host are copied to beside the one before.
+  struct Operands {
+    std::size_t begin = 0;
+    std::unique_ptr<device::Event> copied, used;
+    bool in_use = false; ///< by a reduction that may not have run yet
+  };
+  std::vector<Operands> operands_;
+  std::size_t next_operands_ = 0;
   struct Awaited {
     std::uint32_t* flag = nullptr;
     std::uint32_t value = 0;

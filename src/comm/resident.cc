@@ -20,7 +20,7 @@ bool Resident::prepare(PeerSlots& slots, std::uint32_t window, std::size_t bounc
 
 void Resident::finish() {
   // When the call was given up, work may still be under way.
-  if (blocks_.any_in_use()) (void)slots_->stream().synchronise(); // nobody needs what it does
+  if (blocks_.any_in_use()) slots_->finish(); // nobody needs what it does
   blocks_.give_back();
 }
 

@@ -16,15 +16,15 @@
 //     on the host      the queue copies it to the host first             as ever
 //
 // On the device, steps only enter the queue: what depends on them follows at once, because the queue keeps the order.
-// What others see - a payload is published, an operand is let go - waits until the mark behind the work has passed.
-// That is the only thing that is asked of the device here, so nothing waits, and ranks that share a device leave it to
-// each other between their steps.
+// Copies to and from bounce memory run beside it, so that those of one slice overlap the reductions of others; a
+// slice's own next step awaits them. What others see - a payload is published, an operand is let go - waits until the
+// mark behind the work has passed. That is the only thing that is asked of the device here, so nothing waits, and ranks
+// that share a device leave it to each other between their steps.
 //
 // Between ranks that have a device each, payloads aside may be promised as soon as they are in the queue: the readers'
 // queues wait for flags in their own memory that the sender's sets there, and no host is between two devices. Whether
-// that works is tried when a plan is made. The queues cannot wait for each
-// other in a circle: nobody waits for a flag before the work that sets it is in a queue, whole, and only for what was
-// there before.
+// that works is tried when a plan is made. The queues cannot wait for each other in a circle: nobody waits for a flag
+// before the work that sets it is in a queue, whole, and only for what was there before.
 #pragma once
 
 #include "engine/plan.h"

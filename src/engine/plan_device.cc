@@ -35,10 +35,14 @@ DeviceNeeds Plan::device_needs(std::optional<MemoryKind> networks) const {
   needs.region = scratch_region_bytes_;
   for (const BoundStep& step : steps_) {
     const std::size_t bytes = most_bytes(step.range);
-    for (const Source& source : step.sources)
+    for (const Source& source : step.sources) {
       if (lands(source.port, bytes, networks)) needs.landing += whole_lines(bytes);
-    for (const Port& port : step.ports)
+      needs.leaves_the_node |= source.port.channel != nullptr && !source.port.shares_memory;
+    }
+    for (const Port& port : step.ports) {
       needs.straight |= !port.shares_memory && bytes >= least_straight(port, networks);
+      needs.leaves_the_node |= !port.shares_memory;
+    }
     if (step.kind != sched::Kind::reduce) continue;
     needs.inputs = std::max(needs.inputs, step.sources.size());
     needs.operands = std::max(needs.operands, (step.sources.size() + 1) * whole_lines(bytes));

@@ -38,7 +38,9 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
   const auto [begin, end] = slice.geometry->ranges[index];
   const std::size_t bytes = static_cast<std::size_t>(end - begin) * slice.request->reducer.element_bytes;
   const std::byte* payload = device_address(step.place, slice, begin);
+  const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
   const DeviceSide::Outgoing& send = device_->steps[index].send;
+  if (!device_->queue.await_copies(slot)) return false;
   for (const Port& port : step.ports) {
     if (!port.shares_memory || !send.aside) continue;
     const std::size_t room = port.channel->room_aside(port.index, slice.number);
@@ -46,7 +48,7 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
   }
   if (send.is_promised(slice.number) && !set_flags(index, slice)) return false;
   if (send.bounces(bytes)) {
-    if (!device_->queue.copy(slice.room.bounce + send.bounce, payload, bytes)) return false;
+    if (!device_->queue.copy_to_host(slot, slice.room.bounce + send.bounce, payload, bytes)) return false;
     device_->queue.count_bounced(bytes);
   }
   if (!queue_step(index, slice, DeviceSide::Phase::queued)) return false;
@@ -136,16 +138,25 @@ bool Plan::attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& 
   const auto [begin, end] = slice.geometry->ranges[index];
   const auto count = static_cast<std::size_t>(end - begin);
   const Request& request = *slice.request;
+  const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
   std::byte* const to = device_address(step.place, slice, begin);
+  if (!device_->queue.await_copies(slot)) return false;
   for (std::size_t i = 0; i < step.sources.size(); ++i) {
     if (!await_promise(index, i, slice)) return false;
     device_->operands[i] = device_operand(index, i, slice);
   }
-  if (step.kind != sched::Kind::reduce && device_->operands[0].at == to) return true;
-  const bool entered = step.kind == sched::Kind::reduce
-                           ? device_->queue.reduce(request.element, request.operation, to,
-                                                   {device_->operands.data(), step.sources.size()}, count)
-                           : device_->queue.copy(to, device_->operands[0].at, count * request.reducer.element_bytes);
+  const DeviceQueue::Operand& received = device_->operands[0];
+  const std::size_t bytes = count * request.reducer.element_bytes;
+  bool entered = false;
+  if (step.kind == sched::Kind::reduce)
+    entered = device_->queue.reduce(request.element, request.operation, to,
+                                    {device_->operands.data(), step.sources.size()}, count);
+  else if (received.at == to)
+    return true;
+  else if (received.where == DeviceQueue::Operand::Where::host)
+    entered = device_->queue.copy_from_host(slot, to, received.at, bytes);
+  else
+    entered = device_->queue.copy(to, received.at, bytes);
   if (!entered || !queue_step(index, slice, DeviceSide::Phase::queued)) return false;
   ++slice.open_steps; // until it is settled
   return true;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 namespace strata::engine {
 namespace {
 
@@ -97,6 +100,87 @@ TEST(DevicePlan, CountsWhatGoesStraightToOtherNodesAndComesFromThere) {
   EXPECT_EQ(bytes_from(64, ~0U, "peer, through the host"), 0U);
   EXPECT_EQ(bytes_from(count * sizeof(float) / 4 + 1, ~0U, "peer, through the host"), 4u * count * sizeof(float));
   EXPECT_EQ(bytes_from(64, 1, "peer, through the host"), count * sizeof(float)) << "what its neighbour has on the host";
+}
+
+// ---- copies beside the queue ---------------------------------------------------------------------------------------
+
+/// Which streams do what.
+struct NotedStream : device::PassingStream {
+  using PassingStream::PassingStream;
+  Status reduce(Element element, Operation operation, void* to, std::span<const void* const> from,
+                std::size_t count) override {
+    if (count > 0) reducing.insert(this);
+    return real->reduce(element, operation, to, from, count);
+  }
+  Status copy(void* to, const void* from, std::size_t bytes) override {
+    const bool to_device = is_on_device(to), from_device = is_on_device(from);
+    if (from_device && !to_device) to_host.insert(this);
+    if (to_device && !from_device) from_host.insert(this);
+    return real->copy(to, from, bytes);
+  }
+  static bool is_on_device(const void* memory) { return looker->memory_of(memory)->kind == Kind::device; }
+  static inline device::Driver* looker = nullptr; ///< one of the drivers, all of which know all memory
+  static inline std::set<const void*> reducing, to_host, from_host;
+};
+struct NotingDriver : device::DriverWithStreams<NotedStream> {
+  explicit NotingDriver(std::shared_ptr<Accelerator> accelerator) : DriverWithStreams(std::move(accelerator)) {
+    NotedStream::looker = this;
+  }
+};
+
+bool are_apart(const std::set<const void*>& some, const std::set<const void*>& others) {
+  return std::none_of(some.begin(), some.end(), [&](const void* one) { return others.contains(one); });
+}
+
+TEST(DevicePlan, CopiesToAndFromTheHostBesideItsReductions) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({2, 2}));
+  setting.composition = *hier::composition_from("direct+ring", setting.hierarchy);
+  setting.carriage = Carriage::both;
+  setting.window = 4;
+  Devices kind;
+  kind.make_driver = Devices::made<NotingDriver>;
+  DeviceWorld world(setting, 1, kind);
+  for (auto* const streams : {&NotedStream::reducing, &NotedStream::to_host, &NotedStream::from_host})
+    streams->clear(); // of what was done before the first call
+  EXPECT_EQ(world.run({Element::float32, Operation::sum, 20000, vectors::Buffers::Place::same, 1}, ~0U), "");
+  constexpr std::size_t ranks = 4;
+  EXPECT_EQ(NotedStream::reducing.size(), ranks);
+  EXPECT_EQ(NotedStream::to_host.size(), ranks);
+  EXPECT_EQ(NotedStream::from_host.size(), ranks);
+  EXPECT_TRUE(are_apart(NotedStream::reducing, NotedStream::to_host));
+  EXPECT_TRUE(are_apart(NotedStream::reducing, NotedStream::from_host));
+  EXPECT_TRUE(are_apart(NotedStream::to_host, NotedStream::from_host));
+}
+
+/// Waits for no other stream.
+struct HeedlessStream : device::PassingStream {
+  using PassingStream::PassingStream;
+  Status wait_for(device::Event&) override { return ok(); }
+};
+
+/// What calls between four nodes of a rank each come to, by messages that pass through the host.
+std::string bounced_between_four(const char* composition, Devices::MakeDriver make_driver) {
+  Setting setting;
+  setting.hierarchy = hierarchy(factors({4}));
+  setting.composition = *hier::composition_from(composition, setting.hierarchy);
+  setting.carriage = Carriage::messages;
+  setting.window = 4;
+  Devices kind;
+  kind.make_driver = make_driver;
+  std::string wrong;
+  DeviceWorld world(setting, 1, kind);
+  for (unsigned salt = 1; salt < 5; ++salt)
+    wrong += world.run({Element::int32, Operation::sum, 9000, vectors::Buffers::Place::same, salt}, ~0U);
+  return wrong;
+}
+
+TEST(DevicePlan, IsSeenToBeWrongWhenCopiesBesideTheQueueDoNotAwaitIt) {
+  for (const char* composition : {"ring", "recursive_doubling", "direct"}) {
+    EXPECT_EQ(bounced_between_four(composition, Devices::made<device::SharingDriver>), "") << composition;
+    EXPECT_NE(bounced_between_four(composition, Devices::made<device::DriverWithStreams<HeedlessStream>>), "")
+        << composition;
+  }
 }
 
 // ---- mutations: what if strata forgot something? ------------------------------------------------------------------
