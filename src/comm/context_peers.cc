@@ -49,12 +49,26 @@ std::unique_ptr<PeerSlots> Context::make_slots(const engine::Plan& plan) {
     return nullptr;
   const bool wants_flags = options_.device_peer == DevicePeer::automatic && !device_->has_given_up_flags();
   const auto flags = wants_flags ? PeerSlots::Flags::wanted : PeerSlots::Flags::unwanted;
-  auto slots = PeerSlots::make(*device_, device_->used(), needs, plan.shape().window, flags);
-  if (!slots) tell_trouble_with_peers(slots.error().message);
-  if (!slots && needs.straight && slots.error().kind == ErrorKind::resource) // it takes less without landings
-    if (const engine::DeviceNeeds less = plan.device_needs(std::nullopt); less.slots != 0)
-      slots = PeerSlots::make(*device_, device_->used(), less, plan.shape().window, flags);
-  if (!slots) return nullptr;
+  const auto made = [&](const engine::DeviceNeeds& wanted) {
+    return PeerSlots::make(*device_, device_->used(), wanted, plan.shape().window, flags);
+  };
+  const auto is_short = [](const auto& tried) { return !tried && tried.error().kind == ErrorKind::resource; };
+  engine::DeviceNeeds less = needs;
+  auto slots = made(needs);
+  if (is_short(slots) && needs.straight) { // it takes less without landings
+    tell_trouble_with_peers(slots.error().message);
+    less = plan.device_needs(std::nullopt);
+    if (less.slots == 0) return nullptr;
+    slots = made(less);
+  }
+  if (is_short(slots) && less.leaves_the_node) { // and with all in one queue
+    less.leaves_the_node = false;
+    slots = made(less);
+  }
+  if (!slots) {
+    tell_trouble_with_peers(slots.error().message);
+    return nullptr;
+  }
   if (!(*slots)->why_not_exported().empty()) tell_trouble_with_peers((*slots)->why_not_exported());
   if (!(*slots)->why_no_flags().empty()) tell_trouble_with_flags((*slots)->why_no_flags());
   return std::move(*slots);

@@ -215,21 +215,24 @@ bool PeerSlots::copy(void* to, const void* from, std::size_t bytes) {
   return failure_.keep(stream_->copy(to, from, bytes));
 }
 
-bool PeerSlots::copy_beside(device::Stream* stream, std::uint32_t slot, void* to, const void* from, std::size_t bytes) {
-  if (stream == nullptr) return copy(to, from, bytes);
-  Copies& copies = copies_[slot];
-  copies.under_way = true;
-  copied_ = stream;
-  return failure_.keep(stream_->record(*end_of_queue_)) && failure_.keep(stream->wait_for(*end_of_queue_)) &&
-         failure_.keep(stream->copy(to, from, bytes)) && failure_.keep(stream->record(*copies.done));
+/// By a stream beside the queue, after what was put in before.
+bool PeerSlots::copy_beside(device::Stream& stream, void* to, const void* from, std::size_t bytes) {
+  copied_ = &stream;
+  return failure_.keep(stream_->record(*end_of_queue_)) && failure_.keep(stream.wait_for(*end_of_queue_)) &&
+         failure_.keep(stream.copy(to, from, bytes));
 }
 
 bool PeerSlots::copy_to_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) {
-  return copy_beside(to_host_.get(), slot, to, from, bytes);
+  if (!to_host_) return copy(to, from, bytes);
+  // What it reads may have come from the host; the queue need not wait for that.
+  if (copies_[slot].under_way && !failure_.keep(to_host_->wait_for(*copies_[slot].done))) return false;
+  return copy_beside(*to_host_, to, from, bytes);
 }
 
 bool PeerSlots::copy_from_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) {
-  return copy_beside(from_host_.get(), slot, to, from, bytes);
+  if (!from_host_) return copy(to, from, bytes);
+  copies_[slot].under_way = true;
+  return copy_beside(*from_host_, to, from, bytes) && failure_.keep(from_host_->record(*copies_[slot].done));
 }
 
 bool PeerSlots::await_copies(std::uint32_t slot) {
@@ -257,7 +260,10 @@ bool PeerSlots::gather(std::span<const Operand> from, std::size_t bytes, Operand
 bool PeerSlots::reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,
                        std::size_t count) {
   const std::size_t bytes = count * type::bytes_of(element);
-  Operands& room = operands_[next_operands_++ % operands_.size()];
+  const bool by_host = std::any_of(from.begin(), from.end(),
+                                   [](const Operand& operand) { return operand.where == Operand::Where::host; });
+  if (by_host) ++next_operands_;
+  Operands& room = operands_[next_operands_ % operands_.size()];
   std::byte* free = begin_ + room.begin;
   if (!gather(from, bytes, room, free)) return false;
   void* const result = owns(to) ? to : free;

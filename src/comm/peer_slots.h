@@ -3,10 +3,12 @@
 //
 //     slots, which peers read | room for slices that work on the device, one per slice in flight | operands
 //
-// and the one queue that works on it. The room of a slice is its vector, scratch, and where messages from other nodes
-// land. Kernels run in a context of the driver's choice, which reaches this memory and
-// the peers' but perhaps not the program's: what a reduction reads of that, or of the host, is copied to `operands`
-// first, and what it writes there comes from it. The order of the queue makes one such place enough.
+// and the queue that works on it. The room of a slice is its vector, scratch, and where messages from other nodes land.
+// Kernels run in a context of the driver's choice, which reaches this memory and the peers' but perhaps not the
+// program's: what a reduction reads of that, or of the host, is copied to `operands` first, and what it writes there
+// comes from it. The order of the queue makes one such place enough. Where messages leave the node, there are two, and
+// a stream for the copies of each direction between host and device beside the queue: so one reduction's operands come
+// from the host during another.
 #pragma once
 
 #include "base/first_failure.h"
@@ -98,7 +100,7 @@ private:
   Status prepare_copies(std::uint32_t window);
   Status prepare_flags();
   Status clear_flags();
-  bool copy_beside(device::Stream* stream, std::uint32_t slot, void* to, const void* from, std::size_t bytes);
+  bool copy_beside(device::Stream& stream, void* to, const void* from, std::size_t bytes);
   bool gather(std::span<const Operand> from, std::size_t bytes, Operands& room, std::byte*& free);
   bool owns(const void* memory) const {
     const auto* at = static_cast<const std::byte*>(memory);
@@ -118,6 +120,7 @@ private:
   // Beside the queue. Null, or none: no message leaves the node, and the queue does all by itself.
   std::unique_ptr<device::Stream> to_host_, from_host_;
   std::unique_ptr<device::Event> end_of_queue_; ///< behind which a copy begins
+  /// From the host.
   struct Copies {
     std::unique_ptr<device::Event> done;
     bool under_way = false; ///< and the queue does not await them yet

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The device beside a plan: work is put into one queue and runs later, in order, and the plan looks for marks between.
 // Copies of a slice to and from the host run beside the queue, so that they overlap the reductions of other slices:
-// they begin after what was put in before, and what the same slice does next awaits them.
+// they begin after what was put in before. What reads what came from the host is to await it; what a copy to the host
+// reads is to stay as it is until the mark behind it has passed.
 //
 // A device keeps two things for a plan: slots, in which it puts payloads for its peers and where they read them, laid
 // out as Channel::aside_bytes() says; and room for the slices of requests that work in device memory (SliceMemory).
@@ -43,10 +44,10 @@ public:
   /// Copies between memory of any kind.
   virtual bool copy(void* to, const void* from, std::size_t bytes) = 0;
   /// Copies for the slice in a slot of the window, beside the queue. A step makes one at most, the last that it puts
-  /// in.
+  /// in. Those of a direction run in their order, and one to the host after those from it of its slot.
   virtual bool copy_to_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) = 0;
   virtual bool copy_from_host(std::uint32_t slot, void* to, const void* from, std::size_t bytes) = 0;
-  /// What is put into the queue from now on runs after the slot's copies beside it.
+  /// What is put into the queue from now on runs after the slot's copies from the host.
   virtual bool await_copies(std::uint32_t slot) = 0;
   /// As kernel::ReduceFunction, with the same bits; `to` is device memory that the SliceMemory gave.
   virtual bool reduce(type::Element element, type::Operation operation, void* to, std::span<const Operand> from,

@@ -40,9 +40,13 @@ enum class Plan::DevicePhase : std::uint8_t {
   passed,
 };
 
+/// What does a step's last work; each keeps an order of its own.
+enum class Plan::DeviceOrder : std::uint8_t { queue, copies_to_host, copies_from_host };
+
 struct Plan::DeviceSide {
   static constexpr std::size_t none = SIZE_MAX;
   using Phase = DevicePhase;
+  using By = DeviceOrder;
   struct Incoming {
     const std::byte* peer = nullptr; ///< the sender's slots as they are mapped here; null: its payloads come as ever
     std::size_t bounce = none;       ///< of a message from another node: its place in a slice's bounce memory
@@ -72,6 +76,8 @@ struct Plan::DeviceSide {
   };
   struct Work {
     std::uint32_t slot = 0, step = 0;
+    By by = By::queue;
+    bool settled = false;
   };
 
   DeviceSide(DeviceQueue& used, std::optional<MemoryKind> known) : queue(used), networks(known) {}
@@ -85,11 +91,12 @@ struct Plan::DeviceSide {
   std::vector<Landing> landings;
   std::vector<Phase> phases; ///< by slot and step
   std::array<Work, DeviceQueue::marks> under_way;
-  std::uint64_t first = 0, end = 0; ///< of the work under way; its mark is the number mod marks
-  bool takes_promises = false;      ///< from some of its peers
-  std::size_t bounce_bytes = 0;     ///< of a slice
-  std::size_t fetched_bytes = 0;    ///< of a slice
-  Scratch fetched;                  ///< copies on the host of operands in peers' slots
+  /// Of the work under way, whose mark is the number mod marks; the first is not settled.
+  std::uint64_t first = 0, end = 0;
+  bool takes_promises = false;   ///< from some of its peers
+  std::size_t bounce_bytes = 0;  ///< of a slice
+  std::size_t fetched_bytes = 0; ///< of a slice
+  Scratch fetched;               ///< copies on the host of operands in peers' slots
   std::vector<DeviceQueue::Operand> operands;
 };
 

@@ -214,6 +214,7 @@ private:
   // plan_device.cc, plan_device_steps.cc
   struct DeviceSide;
   enum class DevicePhase : std::uint8_t;
+  enum class DeviceOrder : std::uint8_t;
   static std::size_t least_straight(const Port& port, std::optional<MemoryKind> networks);
   static bool lands(const Port& port, std::size_t bytes, std::optional<MemoryKind> networks);
   bool attempt_beside_device(const BoundStep& step, std::uint32_t index, Slice& slice);
@@ -231,7 +232,7 @@ private:
   bool has_arrived(const Source& source, const Slice& slice, std::size_t bytes) const;
   bool all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice) const;
   void begin_beside_device(const Slice& slice);
-  bool queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase);
+  bool queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase, DeviceOrder by);
   static bool is_promised(const Source& source, const Slice& slice);
   std::byte* flags_of(std::size_t step, std::int32_t reader) const;
   bool set_flags(std::uint32_t index, const Slice& slice) const;

@@ -209,10 +209,10 @@ bool Plan::all_arrived(const BoundStep& step, std::uint32_t index, Slice& slice)
 }
 
 /// Puts a mark behind what a step has put into the queue.
-bool Plan::queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase) {
+bool Plan::queue_step(std::uint32_t index, const Slice& slice, DevicePhase phase, DeviceOrder by) {
   const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
   if (!device_->queue.mark(static_cast<std::uint32_t>(device_->end % DeviceQueue::marks))) return false;
-  device_->under_way[device_->end++ % DeviceQueue::marks] = {slot, index};
+  device_->under_way[device_->end++ % DeviceQueue::marks] = {slot, index, by, false};
   device_->phase(slot, index) = phase;
   return true;
 }
@@ -224,14 +224,20 @@ bool Plan::is_given_up() {
 
 bool Plan::settle_device() {
   bool moved = false;
-  while (device_->first < device_->end &&
-         device_->queue.passed(static_cast<std::uint32_t>(device_->first % DeviceQueue::marks))) {
+  std::array<bool, 3> is_behind{}; // by order: the oldest of its work has not run yet
+  for (std::uint64_t number = device_->first; number < device_->end; ++number) {
+    DeviceSide::Work& work = device_->under_way[number % DeviceQueue::marks];
+    bool& behind = is_behind[static_cast<std::size_t>(work.by)];
+    if (work.settled || behind) continue;
+    behind = !device_->queue.passed(static_cast<std::uint32_t>(number % DeviceQueue::marks));
+    if (behind) continue;
     // A queue that gave up has let its readers' run on, and theirs: what has run then proves nothing.
-    if (device_->takes_promises && is_given_up()) return moved;
-    const DeviceSide::Work work = device_->under_way[device_->first++ % DeviceQueue::marks];
+    if (device_->takes_promises && is_given_up()) break;
     settle(slices_[work.slot], work.step);
-    moved = true;
+    moved = work.settled = true;
   }
+  while (device_->first < device_->end && device_->under_way[device_->first % DeviceQueue::marks].settled)
+    ++device_->first;
   return moved;
 }
 

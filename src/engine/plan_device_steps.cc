@@ -40,18 +40,20 @@ bool Plan::put_payload(const BoundStep& step, std::uint32_t index, Slice& slice)
   const std::byte* payload = device_address(step.place, slice, begin);
   const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
   const DeviceSide::Outgoing& send = device_->steps[index].send;
-  if (!device_->queue.await_copies(slot)) return false;
+  const bool bounces = send.bounces(bytes);
+  if ((send.aside || !bounces) && !device_->queue.await_copies(slot)) return false;
   for (const Port& port : step.ports) {
     if (!port.shares_memory || !send.aside) continue;
     const std::size_t room = port.channel->room_aside(port.index, slice.number);
     if (room == transport::Channel::nowhere || !device_->queue.put_aside(room, payload, bytes)) return false;
   }
   if (send.is_promised(slice.number) && !set_flags(index, slice)) return false;
-  if (send.bounces(bytes)) {
+  if (bounces) {
     if (!device_->queue.copy_to_host(slot, slice.room.bounce + send.bounce, payload, bytes)) return false;
     device_->queue.count_bounced(bytes);
   }
-  if (!queue_step(index, slice, DeviceSide::Phase::queued)) return false;
+  const auto by = bounces ? DeviceSide::By::copies_to_host : DeviceSide::By::queue;
+  if (!queue_step(index, slice, DeviceSide::Phase::queued, by)) return false;
   if (!send.is_promised(slice.number)) return true;
   for (const Port& port : step.ports)
     if (port.shares_memory) port.channel->promise_aside(port.index, slice.number, bytes);
@@ -140,24 +142,25 @@ bool Plan::attempt_on_device(const BoundStep& step, std::uint32_t index, Slice& 
   const Request& request = *slice.request;
   const auto slot = static_cast<std::uint32_t>(slice.number % shape_.window);
   std::byte* const to = device_address(step.place, slice, begin);
-  if (!device_->queue.await_copies(slot)) return false;
   for (std::size_t i = 0; i < step.sources.size(); ++i) {
     if (!await_promise(index, i, slice)) return false;
     device_->operands[i] = device_operand(index, i, slice);
   }
   const DeviceQueue::Operand& received = device_->operands[0];
   const std::size_t bytes = count * request.reducer.element_bytes;
-  bool entered = false;
-  if (step.kind == sched::Kind::reduce)
-    entered = device_->queue.reduce(request.element, request.operation, to,
-                                    {device_->operands.data(), step.sources.size()}, count);
-  else if (received.at == to)
-    return true;
-  else if (received.where == DeviceQueue::Operand::Where::host)
+  const bool receives = step.kind != sched::Kind::reduce;
+  if (receives && received.at == to) return true;
+  const bool beside = receives && received.where == DeviceQueue::Operand::Where::host;
+  bool entered = beside || device_->queue.await_copies(slot);
+  if (!receives)
+    entered = entered && device_->queue.reduce(request.element, request.operation, to,
+                                               {device_->operands.data(), step.sources.size()}, count);
+  else if (beside)
     entered = device_->queue.copy_from_host(slot, to, received.at, bytes);
   else
-    entered = device_->queue.copy(to, received.at, bytes);
-  if (!entered || !queue_step(index, slice, DeviceSide::Phase::queued)) return false;
+    entered = entered && device_->queue.copy(to, received.at, bytes);
+  const auto by = beside ? DeviceSide::By::copies_from_host : DeviceSide::By::queue;
+  if (!entered || !queue_step(index, slice, DeviceSide::Phase::queued, by)) return false;
   ++slice.open_steps; // until it is settled
   return true;
 }
@@ -173,7 +176,7 @@ bool Plan::attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slic
     return false;
   case DeviceSide::Phase::there:
     if (!device_->full() && fetch(step, index, slice))
-      (void)queue_step(index, slice, DeviceSide::Phase::queued); // a failure is kept
+      (void)queue_step(index, slice, DeviceSide::Phase::queued, DeviceSide::By::queue); // a failure is kept
     return false;
   case DeviceSide::Phase::passed:
     return use_fetched(step, index, slice);
@@ -192,9 +195,10 @@ bool Plan::attempt_with_fetched(const BoundStep& step, std::uint32_t index, Slic
   }
   // A copy to the host's memory may hold up the caller until it is done: it enters the queue when it can begin.
   if (waits)
-    (void)queue_step(index, slice, DeviceSide::Phase::waiting); // a failure is kept, likewise below
+    (void)queue_step(index, slice, DeviceSide::Phase::waiting,
+                     DeviceSide::By::queue); // a failure is kept, likewise below
   else if (fetch(step, index, slice))
-    (void)queue_step(index, slice, DeviceSide::Phase::queued);
+    (void)queue_step(index, slice, DeviceSide::Phase::queued, DeviceSide::By::queue);
   return false;
 }
 

@@ -107,6 +107,23 @@ TEST(PeerCalls, DoWithoutLandingsWhereDeviceMemoryIsShort) {
   EXPECT_EQ(short_of_memory.rows.size(), 2u) << "nothing goes straight, and nothing is staged";
 }
 
+// Without a second place for operands, copies of messages are in the queue with the reductions.
+TEST(PeerCalls, StayOnTheDeviceInOneQueueWhereDeviceMemoryIsShort) {
+  Options options = of_two_machines();
+  options.device_direct = DeviceDirect::off;
+  options.slice = std::uint64_t{4} << 20;
+  const MachinesRun ample = run_on_machines(options);
+  EXPECT_EQ(ample.faults, "");
+  options.device_memory = ample.taken - 1;
+  const MachinesRun short_of_memory = run_on_machines(options);
+  EXPECT_EQ(short_of_memory.faults, "");
+  EXPECT_LT(short_of_memory.taken, ample.taken);
+  EXPECT_EQ(short_of_memory.lines, 0) << "nothing is staged that was not before";
+  ASSERT_TRUE(short_of_memory.rows.contains("peer"));
+  EXPECT_EQ(short_of_memory.rows.at("peer").calls, 8u);
+  EXPECT_FALSE(short_of_memory.rows.contains("staged"));
+}
+
 // ---- no scratch for what is fetched from peers' slots ------------------------------------------------------------
 
 constexpr std::int64_t elements_of_three = 30000; // a multiple of the ranks

@@ -153,6 +153,49 @@ TEST(DevicePlan, CopiesToAndFromTheHostBesideItsReductions) {
   EXPECT_TRUE(are_apart(NotedStream::to_host, NotedStream::from_host));
 }
 
+/// What the stream that has a certain part in a plan is given runs at once, whatever the others do.
+enum class Part { reduces, copies_to_host, copies_from_host };
+struct EagerStream : NotedStream {
+  using NotedStream::NotedStream;
+  Status record(device::Event& event) override {
+    const std::set<const void*>& those = eager == Part::reduces          ? reducing
+                                         : eager == Part::copies_to_host ? to_host
+                                                                         : from_host;
+    if (const Status recorded = real->record(event); !recorded) return recorded;
+    return those.contains(this) ? real->synchronise() : ok();
+  }
+  static inline Part eager = Part::reduces;
+};
+struct EagerDriver : device::DriverWithStreams<EagerStream> {
+  explicit EagerDriver(std::shared_ptr<Accelerator> accelerator) : DriverWithStreams(std::move(accelerator)) {
+    NotedStream::looker = this;
+  }
+};
+
+// Work that nobody waits for runs late, and so no stream runs ahead of another unless it is made to.
+TEST(DevicePlan, IsRightWhicheverStreamRunsAhead) {
+  for (const Part part : {Part::reduces, Part::copies_to_host, Part::copies_from_host})
+    for (const Carriage carriage : {Carriage::messages, Carriage::both})
+      for (const char* composition :
+           {"direct+ring", "ring+direct", "direct+recursive_doubling.exchange", "recursive_halving+direct.exchange"}) {
+        EagerStream::eager = part;
+        Setting setting;
+        setting.hierarchy = hierarchy(factors({2, 4}));
+        setting.composition = *hier::composition_from(composition, setting.hierarchy);
+        setting.carriage = carriage;
+        setting.window = 8;
+        setting.slice_bytes = 2048;
+        Devices kind;
+        kind.make_driver = Devices::made<EagerDriver>;
+        DeviceWorld world(setting, 1, kind);
+        for (auto* const streams : {&NotedStream::reducing, &NotedStream::to_host, &NotedStream::from_host})
+          streams->clear();
+        for (unsigned salt = 1; salt < 4; ++salt)
+          EXPECT_EQ(world.run({Element::int32, Operation::sum, 9000, vectors::Buffers::Place::same, salt}, ~0U), "")
+              << composition << ' ' << static_cast<int>(part);
+      }
+}
+
 /// Waits for no other stream.
 struct HeedlessStream : device::PassingStream {
   using PassingStream::PassingStream;

@@ -59,6 +59,7 @@ struct CountingStream : device::PassingStream {
     return real->reduce(element, operation, to, from, count);
   }
   Status record(device::Event& event) override;
+  Status wait_for(device::Event& event) override;
   static inline int reductions = 0;
 };
 struct GatedEvent : device::Event {
@@ -68,6 +69,7 @@ struct GatedEvent : device::Event {
   static inline bool open = true;
 };
 Status CountingStream::record(device::Event& event) { return real->record(*static_cast<GatedEvent&>(event).real); }
+Status CountingStream::wait_for(device::Event& event) { return real->wait_for(*static_cast<GatedEvent&>(event).real); }
 struct GatedDriver : device::DriverWithStreams<CountingStream> {
   using DriverWithStreams::DriverWithStreams;
   Result<std::unique_ptr<device::Event>> make_event(std::int32_t device) override {
