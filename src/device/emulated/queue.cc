@@ -18,6 +18,9 @@ LateWorker::~LateWorker() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  // Queues that stand at a wait for each other would keep each other.
+  for (const auto& queue : queues_)
+    queue->items_.clear();
 }
 
 std::shared_ptr<LateQueue> LateWorker::make_queue() {
