@@ -16,10 +16,10 @@
 //     on the host      the queue copies it to the host first             as ever
 //
 // On the device, steps only enter the queue: what depends on them follows at once, because the queue keeps the order.
-// Copies to and from bounce memory run beside it, so that those of one slice overlap the reductions of others; a
-// slice's own next step awaits them. What others see - a payload is published, an operand is let go - waits until the
-// mark behind the work has passed. That is the only thing that is asked of the device here, so nothing waits, and ranks
-// that share a device leave it to each other between their steps.
+// Copies to and from bounce memory run beside it, so that those of one slice overlap the reductions of others; what
+// a slice does with what came from the host awaits it. What others see - a payload is published, an operand is let go -
+// waits until the mark behind the work has passed. That is the only thing that is asked of the device here, so nothing
+// waits, and ranks that share a device leave it to each other between their steps.
 //
 // Between ranks that have a device each, payloads aside may be promised as soon as they are in the queue: the readers'
 // queues wait for flags in their own memory that the sender's sets there, and no host is between two devices. Whether
