@@ -36,6 +36,10 @@ struct Cost {
   double received = 0;  ///< Fraction taken from peers.
   double reduced = 0;   ///< Fraction read by reductions: the sum over all operands.
   double copied = 0;    ///< Fraction copied locally, so that a send of it need not end before the result is written.
+  /// Of trees, whose members pass on what others gave them: messages that are sent one after the other until the last
+  /// member has its result, and the fraction that links carry one after the other for that. 0: no more than of the
+  /// busiest member.
+  double chain_messages = 0, chain = 0;
 };
 
 /// Appends this rank's steps to the builder.

@@ -74,6 +74,8 @@ Cost all_reduce_cost(int members) {
   cost.messages = cost.sent = cost.received = children_of_root(members);
   cost.published = members > 3 ? 2 : 1;
   cost.reduced = cost.received + 1;
+  cost.chain_messages = depth(members) + children_of_root(members);
+  cost.chain = 2 * children_of_root(members);
   return cost;
 }
 
@@ -86,6 +88,7 @@ Cost halving_tree_reduce_cost(int members) {
   cost.messages = cost.sent = cost.published = 1;
   cost.received = children_of_root(members);
   cost.reduced = cost.received + 1;
+  cost.chain_messages = depth(members);
   return cost;
 }
 

@@ -23,6 +23,7 @@
 // the latency of a tree.
 #include "coll/families.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace strata::coll {
@@ -143,6 +144,18 @@ void broadcast(sched::ProgramBuilder& builder, const Group& group, const Stage& 
 
 double depth(int places) { return std::bit_width(static_cast<unsigned>(places)) - 1; }
 
+/// The range that passes one after the other on the way up a tree, or down. Below the root, which is the largest power
+/// of two, lower places make a whole tree, and the others are a tree like this one. A parent has a half from, or for,
+/// each child, one after the other.
+double chain_of_tree(int places) {
+  if (places < 2) return 0;
+  const double whole = depth(places) - 1;
+  const int others = places - static_cast<int>(std::bit_floor(static_cast<unsigned>(places)));
+  if (others == 0) return whole + 0.5;
+  const double rest = chain_of_tree(others);
+  return std::max(std::min(whole, rest) + 1, std::max(whole, rest) + 0.5);
+}
+
 /// From four members on the busiest has a parent and two children in one tree, and a parent in the other.
 Cost all_reduce_cost(int members) {
   if (members == 1) return {};
@@ -154,6 +167,8 @@ Cost all_reduce_cost(int members) {
   cost.sent = cost.received = cost.messages / 2;
   cost.published = (2 + parents) / 2;
   cost.reduced = (1 + children) / 2;
+  cost.chain = 2 * chain_of_tree(members);
+  cost.chain_messages = depth(members) + cost.chain; // of halves; upwards each child sends for itself
   return cost;
 }
 
@@ -165,12 +180,15 @@ Cost reduce_cost(int members) {
   cost.messages = 2;
   cost.sent = cost.published = cost.received = 1;
   cost.reduced = 2;
+  cost.chain_messages = cost.rounds;
+  cost.chain = chain_of_tree(members - 1) + 1; // member 0 has both halves
   return cost;
 }
 
 Cost broadcast_cost(int members) {
   Cost cost = reduce_cost(members);
   cost.reduced = 0;
+  cost.chain_messages = 2 * cost.chain;
   return cost;
 }
 

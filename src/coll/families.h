@@ -72,9 +72,11 @@ inline Cost backwards(Cost gather) {
 
 /// One after the other.
 inline Cost operator+(const Cost& first, const Cost& then) {
-  return {first.rounds + then.rounds,       first.messages + then.messages, first.sent + then.sent,
-          first.published + then.published, first.received + then.received, first.reduced + then.reduced,
-          first.copied + then.copied};
+  return {first.rounds + then.rounds,     first.messages + then.messages,
+          first.sent + then.sent,         first.published + then.published,
+          first.received + then.received, first.reduced + then.reduced,
+          first.copied + then.copied,     first.chain_messages + then.chain_messages,
+          first.chain + then.chain};
 }
 
 /// What a reduce to member 0 and a broadcast from it cost along a tree that halves the members again and again: member

@@ -19,6 +19,11 @@
 // Cost per member, for S bytes: as many rounds as radices, the sum of (ki - 1) messages of S each way; a reduction
 // reads the sum of ki * S. In shared memory one write serves all of an exchange. For short vectors.
 // Operands are in member order, on all members the same.
+//
+// Dissemination (Hensgen, Finkel and Manber, Int. J. Parallel Programming 17(1), 1988) would do without folding in
+// ceil(log2(p)) rounds, or with base k. But each member sums the others in an order that begins with itself, and so
+// the members' floating-point results differ in their last bits. Spreading the contributions instead of sums
+// (Bruck et al. 1997) takes a message for each here, as direct exchange does in one round.
 #include "coll/families.h"
 
 #include <algorithm>

@@ -154,7 +154,8 @@ double Context::part_beside_links(const Way& way, std::size_t bytes) const {
     tune::Costs costs;
     const auto seconds = [&](const tune::Parameters& parameters) {
       return tune::predict(situation_.job_of(candidate), candidate.composition, bytes, candidate.slice_bytes,
-                           parameters, costs);
+                           parameters, costs)
+          .seconds(candidate.window);
     };
     return seconds(without) / seconds(situation_.parameters);
   }

@@ -73,7 +73,7 @@ struct SimRow {
 /// wanted.
 Result<std::vector<SimRow>> simulate_all(const SimFlags& flags);
 
-/// The machine as the cost model sees it, as far as it can: one kind of link for all of the network.
+/// The machine as the cost model sees it, as far as it can: one kind of link between nodes, and one between racks.
 tune::Situation situation_of(const sim::Machine& machine, const topo::Hierarchy& hierarchy);
 tune::Situation situation_of(const sim::Machine& machine, tune::JobShape job);
 /// Whether that is all there is to the machine.

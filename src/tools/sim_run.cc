@@ -35,6 +35,11 @@ tune::Parameters parameters_of(const sim::Machine& machine) {
     parameters.links[index_of(topo::LinkKind::network)] = {link.latency, link.per_message, link.per_byte,
                                                            link.read_per_byte, link.reduce_per_byte};
   }
+  if (memory + 1 < machine.tiers.size()) {
+    const sim::Link &node = machine.tiers[memory].link, &rack = machine.tiers[memory + 1].link;
+    parameters.links[index_of(topo::LinkKind::uplink)] = {node.latency + rack.latency, rack.per_message, rack.per_byte,
+                                                          rack.read_per_byte, rack.reduce_per_byte};
+  }
   // The simulator knows neither caches that a stage leaves its results in, nor the start of a slice.
   parameters.schedule_in_memory = 1;
   parameters.cache_share = machine.core.cache_bytes;
@@ -69,19 +74,32 @@ std::vector<hier::Composition> compositions_of(const SimFlags& flags, const tune
   return compositions;
 }
 
+/// That separate anything: of nodes, then of racks or pods.
+std::ptrdiff_t network_tiers(const sim::Machine& machine) {
+  return std::count_if(machine.tiers.begin(), machine.tiers.end(),
+                       [](const sim::Tier& tier) { return tier.medium == sim::Medium::network && tier.groups > 1; });
+}
+
+/// What joins the racks is then the outermost level.
+topo::Hierarchy with_uplinks(topo::Hierarchy hierarchy) {
+  hierarchy.levels.back().link = topo::LinkKind::uplink;
+  return hierarchy;
+}
+
 } // namespace
 
-bool is_known_to_the_model(const sim::Machine& machine) {
-  return std::count_if(machine.tiers.begin(), machine.tiers.end(), [](const sim::Tier& tier) {
-           return tier.medium == sim::Medium::network && tier.groups > 1;
-         }) <= 1;
-}
+bool is_known_to_the_model(const sim::Machine& machine) { return network_tiers(machine) <= 2; }
 
 tune::Situation situation_of(const sim::Machine& machine, const topo::Hierarchy& hierarchy) {
   const std::vector<topo::RankFacts> facts = sim::facts_of(machine);
   // A core for each rank.
   const std::vector<std::uint32_t> cores(facts.size(), static_cast<std::uint32_t>(machine.ranks));
-  return situation_of(machine, tune::shape_of(hierarchy, facts, cores));
+  if (network_tiers(machine) != 2) return situation_of(machine, tune::shape_of(hierarchy, facts, cores));
+  const tune::JobShape with_racks = tune::shape_of(with_uplinks(sim::hierarchy_of(machine)), facts, cores);
+  if (hierarchy.levels.size() == with_racks.hierarchy.levels.size()) return situation_of(machine, with_racks);
+  tune::JobShape plain = tune::shape_of(hierarchy, facts, cores);
+  tune::note_racks(plain, with_racks);
+  return situation_of(machine, std::move(plain));
 }
 
 tune::Situation situation_of(const sim::Machine& machine, tune::JobShape job) {
@@ -112,7 +130,8 @@ Result<std::vector<SimRow>> simulate_all(const SimFlags& flags) {
       row.window = candidate.window;
       if (is_known_to_the_model(flags.machine))
         row.predicted_seconds =
-            tune::predict(situation.job, composition, bytes, candidate.slice_bytes, situation.parameters, costs);
+            tune::predict(situation.job, composition, bytes, candidate.slice_bytes, situation.parameters, costs)
+                .seconds(candidate.window);
       auto outcome =
           sim::simulate(flags.machine, *workload,
                         {row.bytes, row.slice_bytes, row.window, simulated_element_bytes, !flags.trace_file.empty()});

@@ -21,6 +21,10 @@ constexpr std::size_t results_around_from = std::size_t{64} << 10;
 /// Results that no cache keeps until they are read.
 constexpr std::size_t results_always_around_from = std::size_t{16} << 20;
 
+/// Slices in flight, and what they may take together.
+constexpr std::uint32_t deepest = 16;
+constexpr std::size_t most_in_flight = std::size_t{8} << 20;
+
 /// The size that stands for a class.
 std::size_t middle_of_class(std::size_t index) {
   const auto [low, high] = bounds_of_class(index);
@@ -63,14 +67,19 @@ std::vector<std::size_t> long_slice_sizes(const Situation& situation, std::size_
   return {few, more};
 }
 
-/// How many slices may be in flight. The model does not tell: a link with a long way wants more, and more of them than
-/// it wants only queue up in front of each other (6 nodes of 2 ranks, 1 Gbit/s, 32 MiB: 490 ms with 2, 480 to 519 with
-/// 4).
+/// How many slices may be in flight. Of few the model does not tell: more of them than a link wants only queue up in
+/// front of each other (6 nodes of 2 ranks, 1 Gbit/s, 32 MiB: 490 ms with 2, 480 to 519 with 4). A long way, as over a
+/// tree of many nodes, wants more.
 std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes, std::size_t slice,
-                                   std::uint64_t forced) {
+                                   const Prediction& prediction, std::uint64_t forced) {
   if (forced != 0) return {static_cast<std::uint32_t>(forced)};
   if (situation.job.nodes == 1 || bytes <= 2 * slice) return {4};
-  return {2, 4};
+  std::vector<std::uint32_t> depths{2, 4};
+  for (std::uint32_t next = 8; next <= deepest && next * slice <= most_in_flight && next / 2 < prediction.slices &&
+                               next / 2 * prediction.slowest < prediction.first;
+       next *= 2)
+    depths.push_back(next);
+  return depths;
 }
 
 /// Of long slices: one is on the way while the next one begins.
@@ -89,9 +98,9 @@ void add_composition(std::vector<Candidate>& candidates, const Situation& situat
   for (const std::size_t slice : sizes) {
     const bool is_asked_for = options.slice != 0 && situation.on_devices && slice >= least_long_slice;
     const bool is_long = is_asked_for || std::find(usual.begin(), usual.end(), slice) == usual.end();
-    const double seconds = predict(job, composition, bytes, slice, situation.parameters, costs);
+    const Prediction prediction = predict(job, composition, bytes, slice, situation.parameters, costs);
     for (std::uint32_t window :
-         is_long ? few_windows(options.window) : windows(situation, bytes, slice, options.window)) {
+         is_long ? few_windows(options.window) : windows(situation, bytes, slice, prediction, options.window)) {
       Candidate candidate;
       candidate.kind = Candidate::Kind::schedule;
       candidate.composition = composition;
@@ -99,7 +108,7 @@ void add_composition(std::vector<Candidate>& candidates, const Situation& situat
       candidate.long_slices = is_long;
       candidate.slice_bytes = slice;
       candidate.window = window;
-      candidate.seconds = seconds;
+      candidate.seconds = prediction.seconds(window);
       candidates.push_back(std::move(candidate));
     }
   }
@@ -121,7 +130,7 @@ bool are_alike(const hier::LevelPlan& a, const hier::LevelPlan& b, int members, 
   for (std::size_t form = 0; form < forms_of_a.size(); ++form) {
     const Cost &one = costs.of(*forms_of_a[form], members), &other = costs.of(*forms_of_b[form], members);
     for (auto count : {&Cost::rounds, &Cost::messages, &Cost::sent, &Cost::published, &Cost::received, &Cost::reduced,
-                       &Cost::copied})
+                       &Cost::copied, &Cost::chain_messages, &Cost::chain})
       if (std::abs(one.*count - other.*count) > 1e-9) return false;
   }
   return true;
@@ -168,13 +177,11 @@ std::vector<hier::Composition> compositions(const JobShape& job, bool in_rank_or
 } // namespace
 
 std::vector<std::uint64_t> depths_beside(std::uint64_t window, std::size_t slice_bytes, std::size_t bytes) {
-  constexpr std::uint64_t most = 16;
-  constexpr std::size_t most_bytes = std::size_t{8} << 20;
   const std::size_t slices = bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0);
   const std::uint64_t half = window / 2, twice = 2 * window;
   std::vector<std::uint64_t> depths;
   if (half > 0 && half < slices) depths.push_back(half);
-  if (window < slices && twice <= most && twice * slice_bytes <= most_bytes) depths.push_back(twice);
+  if (window < slices && twice <= deepest && twice * slice_bytes <= most_in_flight) depths.push_back(twice);
   return depths;
 }
 

@@ -21,8 +21,18 @@ struct LevelCost {
   double nic = 0;    ///< of a node
   double uplink = 0; ///< of a rack
   double rank = 0;   ///< of a rank's core
+  double chain = 0;  ///< work of those that do it one after the other
   double work() const { return std::max({nic, uplink, rank}); }
 };
+
+/// What the longest chain of messages takes beside latencies, where that is more than the work of any member: of trees.
+/// `per_byte`: seconds on the links.
+double chain_of(const coll::Cost& counts, double bytes, const LinkParameters& link, double per_byte, double crowding) {
+  if (counts.chain_messages == 0) return 0;
+  const double chain = bytes * (counts.chain > 0 ? counts.chain : std::max(counts.sent, counts.received));
+  return chain * per_byte +
+         (counts.chain_messages * link.per_message + chain * (link.read_per_byte + link.reduce_per_byte)) * crowding;
+}
 
 /// Ranks that work at a level, of the largest node and of the largest rack.
 struct Working {
@@ -42,11 +52,18 @@ LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& para
     return cost;
   }
   // The ranks of a node that send share its NIC, those of a rack its uplink.
-  cost.latency = counts.rounds * link.latency;
+  const LinkParameters& uplink = link_of(parameters, topo::LinkKind::uplink);
+  const double network_per_byte = link_of(parameters, topo::LinkKind::network).per_byte;
+  const double crossing = kind == topo::LinkKind::uplink ? 1 : job.crossing; // the part that leaves the rack
+  cost.latency = counts.rounds * (crossing > 0 ? std::max(link.latency, uplink.latency) : link.latency);
   cost.rank = rank_time * job.crowding;
-  cost.nic = counts.sent * bytes * link_of(parameters, topo::LinkKind::network).per_byte * working.of_node;
-  cost.uplink = counts.sent * bytes * link_of(parameters, topo::LinkKind::uplink).per_byte * working.of_rack *
-                (kind == topo::LinkKind::uplink ? 1 : job.crossing);
+  cost.nic = counts.sent * bytes * network_per_byte * working.of_node;
+  cost.uplink = counts.sent * bytes * uplink.per_byte * working.of_rack * crossing;
+  // Chains of ranks that share a link are on it at once for about a half of the time.
+  const auto shared = [](double ranks) { return (1 + ranks) / 2; };
+  const double chain_per_byte =
+      std::max(network_per_byte * shared(working.of_node), crossing * uplink.per_byte * shared(working.of_rack));
+  cost.chain = chain_of(counts, bytes, link, chain_per_byte, job.crowding);
   return cost;
 }
 
@@ -124,11 +141,13 @@ void take_messages(Parameters& parameters, const MessageTimesByLink& messages) {
       numbers.read_per_byte = each - numbers.per_byte;
   }
   const auto network = static_cast<std::size_t>(topo::LinkKind::network);
-  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink}) {
-    const auto link = static_cast<std::size_t>(kind);
-    const bool was_timed = messages[link].strata.front() > 0;
+  const auto uplink = static_cast<std::size_t>(topo::LinkKind::uplink);
+  // What was not told apart is one.
+  const bool is_one = parameters.links[uplink].latency == parameters.links[network].latency;
+  const bool stands_for_uplink = is_one && messages[uplink].strata.front() <= 0;
+  for (const std::size_t link : {network, uplink}) {
     double& latency = parameters.links[link].latency;
-    latency = latency_beside(latency, messages[was_timed ? link : network].strata);
+    latency = latency_beside(latency, messages[link == uplink && stands_for_uplink ? network : link].strata);
   }
 }
 
@@ -137,8 +156,10 @@ JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFa
   JobShape job;
   job.hierarchy = hierarchy;
   job.members = topo::most_members(hierarchy);
-  for (std::size_t l = 1; l < hierarchy.levels.size(); ++l) {
+  for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
     if (hierarchy.levels[l].link != topo::LinkKind::uplink) continue;
+    job.ranks_per_rack = 1;
+    if (l == 0) continue;
     std::vector<std::int32_t> in_rack(static_cast<std::size_t>(hierarchy.levels[l - 1].groups), 0);
     for (const std::int32_t rack : hierarchy.levels[l - 1].group_of)
       ++in_rack[static_cast<std::size_t>(rack)];
@@ -171,13 +192,14 @@ const coll::Cost& Costs::of(const coll::Form& form, int members) {
   return found->second;
 }
 
-double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
-               const Parameters& parameters, Costs& costs) {
+Prediction predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes,
+                   std::size_t slice_bytes, const Parameters& parameters, Costs& costs) {
   const double slices =
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
   double first = parameters.slice;
-  double nic = 0, uplink = 0, network_rank = 0, memory_rank = 0; // work of one slice, over all levels
+  double nic = 0, uplink = 0, rank = 0; // work of one slice, over all levels, which share a rank's time
+  bool in_memory = false;
   Working working{static_cast<double>(job.ranks_per_node), static_cast<double>(job.ranks_per_rack)};
   double share = 1; // of the slice, that a rank works on at this level
   for (std::size_t l = 0; l < composition.levels.size(); ++l) {
@@ -188,25 +210,32 @@ double predict(const JobShape& job, const hier::Composition& composition, std::s
       const LevelCost cost = cost_of(costs.of(*form, members), slice * share, parameters, job, kind, working);
       const double steps = parameters.step * 2;
       const double work = cost.work() * (topo::between_nodes(kind) ? 1 : parameters.schedule_in_memory) + steps;
-      first += cost.latency + work;
+      first += cost.latency + std::max(work, cost.chain);
       nic += cost.nic;
       uplink += cost.uplink;
-      // Levels in memory share the ranks' time with each other.
-      (topo::between_nodes(kind) ? network_rank : memory_rank) += topo::between_nodes(kind) ? cost.rank + steps : work;
+      rank += topo::between_nodes(kind) ? cost.rank + steps : work;
+      in_memory |= !topo::between_nodes(kind);
     }
     if (plan.shape == hier::Shape::scatter) share /= members;
     if (plan.shape != hier::Shape::leader) continue;
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
     working.of_rack = std::min(working.of_rack, std::max(1.0, working.of_rack / members));
   }
-  if (memory_rank > 0) {
+  if (in_memory) {
     const double beyond = sim::part_beyond_cache(static_cast<double>(bytes), parameters.cache_share) * slice *
                           parameters.beyond_cache_per_byte * job.crowding;
     first += beyond;
-    memory_rank += beyond;
+    rank += beyond;
   }
-  const double slowest = std::max({parameters.slice, nic, uplink, network_rank, memory_rank});
-  return first + std::max(0.0, slices - 1) * slowest;
+  const double slowest = std::max({parameters.slice, nic, uplink, rank});
+  return {slices, first, slowest};
+}
+
+// A slice begins when the one that is `window` before it is over.
+double Prediction::seconds(std::uint64_t window) const {
+  const double in_flight = static_cast<double>(std::max<std::uint64_t>(1, window));
+  const double others = std::max(0.0, slices - 1), waits = std::floor(others / in_flight);
+  return first + others * slowest + waits * std::max(0.0, first - in_flight * slowest);
 }
 
 double predict_board(const JobShape& job, std::size_t bytes, const Parameters& parameters) {
@@ -238,7 +267,10 @@ double predict_native(const JobShape& job, std::size_t bytes, const Parameters& 
                         job.crowding;
   if (job.nodes == 1) return inside;
   const LinkParameters& network = link_of(parameters, topo::LinkKind::network);
-  const double latency = native_latency(parameters, topo::LinkKind::network, network.latency);
+  // Where there are racks, most pairs of nodes are in two.
+  const auto farthest = job.ranks_per_rack > 0 ? topo::LinkKind::uplink : topo::LinkKind::network;
+  const double latency =
+      native_latency(parameters, farthest, std::max(network.latency, link_of(parameters, farthest).latency));
   const double small = rounds * (latency + network.per_message * job.crowding * 4) +
                        rounds * size * network.per_byte * job.ranks_per_node;
   const double nodes = job.nodes;

@@ -4,7 +4,7 @@
 // It extends the postal model (Bar-Noy and Kipnis 1994; as used by Thakur, Rabenseifner and Gropp 2005, section 3) by
 // a link that is shared by the ranks of a node, by publishing (one write for all readers of a node), and by slices: the
 // levels overlap, so the first slice pays for all levels, and each further slice for the slowest one (Luo et al.,
-// PLink, MLSys 2020, section 4).
+// PLink, MLSys 2020, section 4), or for its part of a whole way where too few slices are in flight to fill it.
 #pragma once
 
 #include "hier/composition.h"
@@ -80,9 +80,18 @@ private:
   std::map<std::pair<coll::CostFunction, int>, coll::Cost> known_;
 };
 
-/// Seconds of a composition run with slices of `slice_bytes`.
-double predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes, std::size_t slice_bytes,
-               const Parameters& parameters, Costs& costs);
+/// What the model says of a composition that runs slice by slice.
+struct Prediction {
+  double slices = 1;
+  double first = 0;   ///< seconds until the first slice is over
+  double slowest = 0; ///< seconds in which the busiest of all that takes part works on one slice
+  /// Of all, with so many slices in flight: no more than these are done while one is on its way.
+  double seconds(std::uint64_t window) const;
+};
+
+/// Of a composition run with slices of `slice_bytes`.
+Prediction predict(const JobShape& job, const hier::Composition& composition, std::size_t bytes,
+                   std::size_t slice_bytes, const Parameters& parameters, Costs& costs);
 /// Seconds of the latency path, for ranks of one node.
 double predict_board(const JobShape& job, std::size_t bytes, const Parameters& parameters);
 /// Seconds of the MPI library's own, taken for a flat algorithm: recursive doubling for small vectors, a

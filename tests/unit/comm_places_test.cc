@@ -218,7 +218,7 @@ std::size_t most_depths_tried(Options options, OnDevice on_device, std::size_t s
     ASSERT_TRUE(context) << context.error().message;
     // All ranks count the same.
     for (int number = 0; number < most_calls && most_depths(**context) < should_be; ++number)
-      faults.add(**context, fault_there(**context, *device.accelerator, 1 << 15, on_device(rank, number)));
+      faults.add(**context, fault_there(**context, *device.accelerator, 1 << 17, on_device(rank, number)));
     if (rank == 0) depths = most_depths(**context);
   });
   EXPECT_EQ(faults.text(), "");

@@ -57,12 +57,40 @@ TEST(MeasuredRates, CountOnceForVectorsThatNoCacheKeeps) {
   ASSERT_TRUE(composition);
   Costs costs;
   const auto seconds = [&](std::size_t bytes, const Parameters& parameters) {
-    return predict(job, *composition, bytes, std::size_t{1} << 20U, parameters, costs);
+    return predict(job, *composition, bytes, std::size_t{1} << 20U, parameters, costs).seconds(4);
   };
   EXPECT_DOUBLE_EQ(seconds(4000000, beyond), seconds(4000000, within)) << "input and result are half of the cache";
   EXPECT_NEAR(seconds(6000000, beyond) - seconds(6000000, within), 0.5 * 6e6 * (1 / 8e9 - 1 / 40e9), 1e-6);
   const double more = seconds(64000000, beyond) - seconds(64000000, within);
   EXPECT_NEAR(more, 64e6 * (1 / 8e9 - 1 / 40e9), 1e-6);
+}
+
+// One slice takes 10 until it is over, and another one 2 more.
+TEST(Predictions, LetAsManySlicesBeginAsMayBeInFlight) {
+  const Prediction three{3, 10, 2}, five{5, 10, 2}, nine{9, 10, 2};
+  EXPECT_DOUBLE_EQ(three.seconds(8), 10 + 2 * 2) << "all at once";
+  EXPECT_DOUBLE_EQ(three.seconds(1), 3 * 10) << "one after the other";
+  EXPECT_DOUBLE_EQ(three.seconds(2), 2 * 10) << "the third when the first is over, beside the second";
+  EXPECT_DOUBLE_EQ(five.seconds(4), 10 + 4 * 2 + (10 - 4 * 2));
+  EXPECT_DOUBLE_EQ(nine.seconds(4), 10 + 8 * 2 + 2 * (10 - 4 * 2));
+  EXPECT_DOUBLE_EQ(nine.seconds(5), 10 + 8 * 2) << "five fill the way";
+  EXPECT_DOUBLE_EQ(nine.seconds(64), 10 + 8 * 2);
+  EXPECT_DOUBLE_EQ((Prediction{0, 3, 2}.seconds(0)), 3) << "of nothing";
+}
+
+TEST(MeasuredMessages, LeaveTheLatencyOfUplinksThatWasToldApart) {
+  Parameters parameters = default_parameters();
+  parameters.links[static_cast<std::size_t>(topo::LinkKind::network)].latency = 25e-6;
+  parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)].latency = 60e-6;
+  MessageTimesByLink messages{};
+  messages[static_cast<std::size_t>(topo::LinkKind::network)].strata[0] = 11e-6;
+  Parameters one = parameters;
+  take_messages(parameters, messages);
+  EXPECT_DOUBLE_EQ(of(parameters, topo::LinkKind::network).latency, 11e-6);
+  EXPECT_DOUBLE_EQ(of(parameters, topo::LinkKind::uplink).latency, 60e-6);
+  one.links[static_cast<std::size_t>(topo::LinkKind::uplink)].latency = 25e-6;
+  take_messages(one, messages);
+  EXPECT_DOUBLE_EQ(of(one, topo::LinkKind::uplink).latency, 11e-6) << "it is one with the network's";
 }
 
 MessageTimesByLink messages_in_cache(const SecondsBySize& strata) {
