@@ -92,7 +92,8 @@ int write_all(Descriptor& file, std::string_view text) {
     if (written < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (fsync(file.number()) != 0) return errno;
+  while (fsync(file.number()) != 0)
+    if (errno != EINTR) return errno;
   return file.close() ? 0 : errno;
 }
 

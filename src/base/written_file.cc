@@ -29,6 +29,9 @@ Status check_what_is_there(const std::string& file, Existing existing) {
   return existing == Existing::kept ? failure(file, "it is there already") : ok();
 }
 
+/// Names that others of this process' number have: on other hosts, in other containers, or killed before they ended.
+constexpr int most_taken = 1000;
+
 /// In one step for all who look. 0, or -1 with errno.
 int put_in_place(const std::string& beside, const std::string& file, Existing existing) {
   if (existing == Existing::replaced) return ::rename(beside.c_str(), file.c_str());
@@ -57,10 +60,12 @@ WrittenFile::~WrittenFile() {
 Result<WrittenFile> WrittenFile::begin(const std::string& file, Existing existing) {
   if (const Status checked = check_what_is_there(file, existing); !checked) return checked.error();
   // Not mkstemp, whose file only its owner may read.
-  std::string beside = fmt::format("{}.{}.part", file, ::getpid());
-  const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (descriptor < 0) return failure(file, std::strerror(errno));
-  return WrittenFile(file, std::move(beside), existing, descriptor);
+  for (int taken = 0;; ++taken) {
+    std::string beside = fmt::format("{}.{}.{}.part", file, ::getpid(), taken);
+    const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor >= 0) return WrittenFile(file, std::move(beside), existing, descriptor);
+    if (errno != EEXIST || taken == most_taken) return failure(file, std::strerror(errno));
+  }
 }
 
 void WrittenFile::append(std::string_view text) {
@@ -75,6 +80,9 @@ void WrittenFile::append(std::string_view text) {
 }
 
 Status WrittenFile::finish() {
+  // Else a crash of the machine may leave the new name with an empty file. Where files cannot be synced, it may.
+  while (trouble_ == 0 && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
+    if (errno != EINTR) trouble_ = errno;
   if (::close(std::exchange(descriptor_, -1)) != 0 && trouble_ == 0) trouble_ = errno;
   if (trouble_ == 0 && put_in_place(beside_, file_, existing_) == 0) return ok();
   if (trouble_ == 0) trouble_ = errno;

@@ -5,10 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <thread>
 
 namespace strata {
 namespace {
@@ -49,6 +55,46 @@ TEST_F(WrittenFile, DoesNotReplaceWhatIsToBeKept) {
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().message, "cannot write " + file_ + ": it is there already");
   }
+  EXPECT_EQ(content(), "one");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WrittenFile, IsWrittenBesideWhatAKilledProcessOfThisNumberLeft) {
+  std::ofstream(file_ + "." + std::to_string(getpid()) + ".0.part") << "half";
+  EXPECT_TRUE(write_whole(file_, "one"));
+  EXPECT_EQ(content(), "one");
+  EXPECT_EQ(files(), 2);
+}
+
+TEST_F(WrittenFile, IsSeenWholeOrNotAtAll) {
+  const std::string one(100'000, '1'), other(200'000, '2');
+  ASSERT_TRUE(write_whole(file_, one));
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (int turn = 0; turn < 40; ++turn)
+      EXPECT_TRUE(write_whole(file_, turn % 2 == 0 ? other : one));
+    over = true;
+  });
+  while (!over) {
+    const std::string seen = content();
+    if (seen != one && seen != other) ADD_FAILURE() << seen.size() << " bytes";
+  }
+  writer.join();
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WrittenFile, ThatCannotBeWrittenLeavesWhatWasThere) {
+  ASSERT_TRUE(write_whole(file_, "one"));
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit little{1000, limit.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const Status written = write_whole(file_, std::string(2000, 'x'));
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "cannot write " + file_ + ": File too large");
   EXPECT_EQ(content(), "one");
   EXPECT_EQ(files(), 1);
 }
