@@ -147,9 +147,10 @@ private:
     std::string name;
     tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;
-    std::uint64_t look_at = 0; ///< of Path::board: the count of calls with which it is in review; 0: never
-    double seconds = 0;        ///< of a call, as all ranks agreed or predicted alike
-    double predicted = 0;      ///< the same, as it was before anything was measured
+    std::uint64_t look_at = 0;         ///< of Path::board: the count of calls with which it is in review; 0: never
+    double seconds = 0;                ///< of a call, as all ranks agreed; 0: not measured, and pays for no probe
+    double predicted = 0;              ///< the same by the cost model
+    std::uint32_t predicted_after = 0; ///< so many adoptions of what is known of the links
   };
   /// The ways between which the first calls of a size class decide.
   struct Probation {
@@ -281,7 +282,11 @@ private:
   void conclude_look(Decision& decision, std::size_t bytes);
   void try_anew(Decision& decision, std::size_t bytes);
   void hold_against_profile(const Probation& trial, std::size_t bytes);
-  double part_beside_links(const Way& way, std::size_t bytes) const;
+  /// Of a way's call: what is predicted, and the part of that which is left if bytes on links between nodes take none.
+  struct Price {
+    double seconds = 0, beside_links = 1;
+  };
+  Price price_of(const Way& way, std::size_t bytes) const;
 
   // context_probe.cc
   bool may_adopt_links() const;
@@ -297,7 +302,11 @@ private:
   const tune::JobShape& without_racks() const {
     return situation_.plain && !plain_is_of_hosts_ ? *situation_.plain : situation_.job;
   }
-  void adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink);
+  /// Seconds of an empty message and bytes per second, between nodes and between racks; 0: not measured.
+  struct NetworkNumbers {
+    double latency, bandwidth, uplink_latency, uplink;
+  };
+  void adopt_links(const topo::Hierarchy& hierarchy, const NetworkNumbers& numbers);
   void decide_anew();
   static void retire(Decision& decision);
   void log_probe(const tune::Probe& probe) const;
@@ -396,8 +405,11 @@ private:
   tune::Situation situation_;
   bool plain_is_of_hosts_ = false; ///< situation_.plain has the levels of the ranks' cores, its job those of devices
   KnownProfile links_known_;
-  /// Rounds of trials in a row that contradict the profile that was adopted; empty: there is none to be judged.
+  /// Rounds of trials in a row that contradict what was adopted, of a profile or of this job's own probe; empty: there
+  /// is nothing to be judged.
   std::optional<std::uint32_t> profile_doubts_;
+  bool has_rejected_profile_ = false;
+  std::uint32_t adoptions_ = 0; ///< how often something became known of the links
   std::optional<topo::LinkMatrix> matrix_;
   std::optional<tune::Table> table_;   ///< of ways; the same on all ranks, but for the lines of the file
   bool cannot_probe_ = false;          ///< a round failed

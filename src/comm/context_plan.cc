@@ -306,7 +306,8 @@ Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
   way.long_slices = candidate.long_slices;
   way.in_table = tune::way_of(candidate);
   way.in_table.around.reset();
-  way.seconds = way.predicted = candidate.seconds;
+  way.predicted = candidate.seconds;
+  way.predicted_after = adoptions_;
   if (candidate.kind == tune::Candidate::Kind::native) {
     way.path = Path::native;
   } else if (candidate.kind == tune::Candidate::Kind::board) {

@@ -114,6 +114,11 @@ bool is_all_in_the_model(const tune::Profile& profile) {
          std::all_of(profile.levels.begin(), profile.levels.end(), is_in_the_model);
 }
 
+/// Likewise of what a probe has found.
+bool is_all_in_the_model(const topo::Outliers& outliers) {
+  return outliers.cards.empty() && outliers.nodes.empty() && outliers.links.empty();
+}
+
 } // namespace
 
 /// Whether what is measured may change what runs.
@@ -169,6 +174,7 @@ bool Context::probe_links() {
   engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
   // All begin at once, or none.
   bool prepared = all_agree(true);
+  const Clock::time_point start = Clock::now(); // waiting for ranks that come late is no price of the probe
   if (std::exchange(prepared, false)) {
     const auto connect = [&] { prepared = exchange == nullptr || exchange->prepare(seconds_to_connect, waiter); };
     const auto keep_connecting = [](void* one) {
@@ -177,12 +183,12 @@ bool Context::probe_links() {
     bootstrap_->run_and_wait(connect, {keep_connecting, exchange.get()});
     prepared = all_agree(prepared);
   }
-  const Clock::time_point start = Clock::now(); // waiting for ranks that come late is no price of the probe
+  const Clock::time_point sending = Clock::now();
   tune::Probe::Observation mine;
   if (prepared && exchange)
     mine = exchange->run(probe_->sending_seconds(), probe_->patience(), waiter, crowded);
   else if (prepared) // leaves the cores to those who measure
-    for (; seconds_since(start) < probe_->sending_seconds(); waiter.step(true)) {
+    for (; seconds_since(sending) < probe_->sending_seconds(); waiter.step(true)) {
     }
   if (!prepared) mine.failed = 1;
   if (exchange && !exchange->trouble().empty() && options_.log_choice)
@@ -231,11 +237,14 @@ void Context::conclude_links() {
   log_probe(*probe_);
   cannot_probe_ = probe_->failed();
   if (cannot_probe_) return probe_.reset();
-  profile_doubts_.reset();
   const topo::Racks& racks = probe_->racks();
-  if (may_adopt_links())
-    adopt_links(topo::with_racks(without_racks().hierarchy, facts_, racks.rack_of), probe_->latency(), racks.node_rate,
-                racks.uplink);
+  profile_doubts_.reset();
+  if (may_adopt_links()) {
+    adopt_links(topo::with_racks(without_racks().hierarchy, facts_, racks.rack_of),
+                {probe_->latency(), racks.node_rate, probe_->latency_across(), racks.uplink});
+    // A rank may have been slow just then: this, too, is held against calls, but what is measured after that is not.
+    if (!has_rejected_profile_ && is_all_in_the_model(probe_->outliers())) profile_doubts_ = 0;
+  }
   keep_links();
 }
 
@@ -296,6 +305,10 @@ Status Context::share_profile() {
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (hosts.size() == static_cast<std::size_t>(situation_.job.nodes))
       found = process_.known_links().find(options_.profile, hosts, link_names_.back());
+    else if (options_.profile != "cache" && options_.profile != "none")
+      found.complaint = fmt::format("STRATA_PROFILE={} is not used: it tells of hosts, and here ranks of one host that "
+                                    "share no memory are nodes of their own",
+                                    options_.profile);
     if (!found.complaint.empty()) warnings_.push_back(found.complaint);
     notes_.insert(notes_.end(), found.notes.begin(), found.notes.end());
   }
@@ -317,12 +330,14 @@ void Context::adopt_profile(const KnownProfile& known) {
     notes_.push_back(hierarchy.error().message);
     return;
   }
-  double uplink = 0;
+  NetworkNumbers numbers{profile->latency, profile->bandwidth, 0, 0};
   for (const tune::HostLevel& level : profile->levels)
-    for (const tune::HostGroup& group : level.groups)
-      if (group.uplink > 0 && (uplink == 0 || group.uplink < uplink)) uplink = group.uplink;
+    for (const tune::HostGroup& group : level.groups) {
+      if (group.uplink > 0 && (numbers.uplink == 0 || group.uplink < numbers.uplink)) numbers.uplink = group.uplink;
+      numbers.uplink_latency = std::max(numbers.uplink_latency, group.latency);
+    }
   if (rank_ == 0) links_known_ = known;
-  adopt_links(*hierarchy, profile->latency, profile->bandwidth, uplink);
+  adopt_links(*hierarchy, numbers);
   tune::take_rates(situation_.parameters, profile->cache, profile->memory, static_cast<double>(profile->cache_share));
   tune::take_messages(situation_.parameters, profile->messages);
   probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
@@ -331,13 +346,15 @@ void Context::adopt_profile(const KnownProfile& known) {
 }
 
 /// Takes over what is known of the links. Where that gives other levels, every size is decided anew.
-void Context::adopt_links(const topo::Hierarchy& hierarchy, double latency, double bandwidth, double uplink) {
+void Context::adopt_links(const topo::Hierarchy& hierarchy, const NetworkNumbers& numbers) {
+  ++adoptions_;
   tune::LinkParameters& network = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
-  if (bandwidth > 0) network.per_byte = 1 / bandwidth;
-  if (latency > 0) network.latency = latency;
+  if (numbers.bandwidth > 0) network.per_byte = 1 / numbers.bandwidth;
+  if (numbers.latency > 0) network.latency = numbers.latency;
   tune::LinkParameters& shared = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)];
   shared = network;
-  if (uplink > 0) shared.per_byte = 1 / uplink;
+  if (numbers.uplink > 0) shared.per_byte = 1 / numbers.uplink;
+  shared.latency = std::max(shared.latency, numbers.uplink_latency);
 
   const auto same_link = [](const topo::Level& one, const topo::Level& other) { return one.link == other.link; };
   const std::vector<topo::Level>& before = situation_.job.hierarchy.levels;

@@ -142,24 +142,21 @@ void Context::try_anew(Decision& decision, std::size_t bytes) {
   begin_trial(decision, std::move(ways), bytes);
 }
 
-/// The part of a way's predicted time that is left if bytes on links between nodes take none; 1 if it is not known.
-double Context::part_beside_links(const Way& way, std::size_t bytes) const {
+/// By what is known now.
+Context::Price Context::price_of(const Way& way, std::size_t bytes) const {
+  const auto candidate = tune::candidate_of(way.in_table, situation_, options_, tune::size_class(bytes));
+  if (!candidate || candidate->kind != tune::Candidate::Kind::schedule) return {};
   tune::Parameters without = situation_.parameters;
   for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink})
     without.links[static_cast<std::size_t>(kind)].per_byte = 0;
-  tune::Choice choice = choice_for(bytes);
-  choice.runners_up.push_back(std::move(choice.chosen));
-  for (const tune::Candidate& candidate : choice.runners_up) {
-    if (candidate.kind != tune::Candidate::Kind::schedule || name_of(candidate) != way.name) continue;
-    tune::Costs costs;
-    const auto seconds = [&](const tune::Parameters& parameters) {
-      return tune::predict(situation_.job_of(candidate), candidate.composition, bytes, candidate.slice_bytes,
-                           parameters, costs)
-          .seconds(candidate.window);
-    };
-    return seconds(without) / seconds(situation_.parameters);
-  }
-  return 1;
+  tune::Costs costs;
+  const auto seconds = [&](const tune::Parameters& parameters) {
+    return tune::predict(situation_.job_of(*candidate), candidate->composition, bytes, candidate->slice_bytes,
+                         parameters, costs)
+        .seconds(candidate->window);
+  };
+  const double all = seconds(situation_.parameters);
+  return {all, seconds(without) / all};
 }
 
 /// After a round of a trial: the times are those that all ranks have agreed on, so all come to the same. The fastest
@@ -168,16 +165,24 @@ double Context::part_beside_links(const Way& way, std::size_t bytes) const {
 void Context::hold_against_profile(const Probation& trial, std::size_t bytes) {
   const Way* const way = fastest_schedule(trial);
   if (!profile_doubts_ || probe_ || way == nullptr || !trial.trial.has_compared()) return;
-  if (bytes < least_bytes_to_judge || part_beside_links(*way, bytes) > most_beside_links) return;
-  const double seconds = way->seconds, expected = way->predicted;
+  if (bytes < least_bytes_to_judge) return;
+  const Price price = price_of(*way, bytes);
+  if (price.beside_links > most_beside_links) return;
+  // It may have been tried before the links were known.
+  const double seconds = way->seconds, expected = way->predicted_after == adoptions_ ? way->predicted : price.seconds;
   const bool is_far = seconds > far_from_profile * expected || expected > far_from_profile * seconds;
   *profile_doubts_ = is_far ? *profile_doubts_ + 1 : 0;
   if (*profile_doubts_ < rounds_to_reject_a_profile) return;
   profile_doubts_.reset();
+  has_rejected_profile_ = true;
+  if (rank_ == 0 && links_known_.origin == Origin::this_job)
+    if (const auto profile = tune::profile_from(links_known_.text, "profile"))
+      process_.known_links().forget(*profile, options_.profile);
+  const bool was_told = links_known_.origin != Origin::none && links_known_.origin != Origin::this_job;
   if (options_.log_choice && rank_ == 0)
-    log_line(fmt::format("{} ranks on {} nodes, {} bytes: the links are not as in the profile: {} takes {}, not {}",
-                         ranks_, situation_.job.nodes, bytes, way->name, format_duration(seconds),
-                         format_duration(expected)));
+    log_line(fmt::format("{} ranks on {} nodes, {} bytes: the links are not as {}: {} takes {}, not {}", ranks_,
+                         situation_.job.nodes, bytes, was_told ? "in the profile" : "they were measured", way->name,
+                         format_duration(seconds), format_duration(expected)));
   prepare_probe();
 }
 

@@ -114,7 +114,6 @@ Status Context::use_way(std::size_t bytes, const std::string& words) {
   retire(decision);
   decision.way = std::move(*prepared);
   decision.way.stores = candidate->around ? stores_of(*candidate->around) : default_stores(bytes);
-  decision.way.seconds = 0; // a prediction pays for no probe
   return ok();
 }
 

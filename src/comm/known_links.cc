@@ -19,12 +19,11 @@ namespace {
 /// Machines are rewired, and a measurement may have met a bad day.
 constexpr std::int64_t most_age = 7 * 24 * 3600;
 
-tune::ProfileFolders folders() { return {cache_folder(), {STRATA_SITE_PROFILES}}; }
-
 using Found = KnownLinks::Found;
 
-Found from_cache(const std::vector<std::string>& hosts, const std::string& transport) {
-  tune::FoundProfile found = tune::find_profile(folders(), hosts, transport, {std::time(nullptr), most_age});
+Found from_cache(const std::string& site_folder, const std::vector<std::string>& hosts, const std::string& transport) {
+  const tune::ProfileFolders folders{cache_folder(), {site_folder}};
+  tune::FoundProfile found = tune::find_profile(folders, hosts, transport, {std::time(nullptr), most_age});
   Found result;
   result.notes = std::move(found.notes);
   if (!found.profile) return result;
@@ -72,9 +71,11 @@ const char* to_text(Origin origin) {
   return "?";
 }
 
+std::string site_profile_folder() { return STRATA_SITE_PROFILES; }
+
 KnownLinks::~KnownLinks() {
   for (const auto& [name, profile] : measured_)
-    if (const auto stored = tune::store_profile(folders().of_user, profile); !stored && verbose_)
+    if (const auto stored = tune::store_profile(cache_folder(), profile); !stored && verbose_)
       log_line("what was measured of the links is not kept: " + stored.error().message);
 }
 
@@ -84,7 +85,7 @@ KnownLinks::Found KnownLinks::find(const std::string& source, const std::vector<
   const std::string name = fmt::format("{} {}", source, tune::profile_file_name(hosts, transport));
   const std::lock_guard lock(mutex_);
   if (const auto known = found_.find(name); known != found_.end()) return known->second;
-  Found found = source == "cache" ? from_cache(hosts, transport) : from_file(source, hosts, transport);
+  Found found = source == "cache" ? from_cache(site_folder_, hosts, transport) : from_file(source, hosts, transport);
   return found_.emplace(name, std::move(found)).first->second;
 }
 
@@ -93,6 +94,13 @@ void KnownLinks::keep(tune::Profile profile, const std::string& source) {
   const std::lock_guard lock(mutex_);
   found_[name] = {{to_text(profile), Origin::this_job, {}}, {}, {}};
   if (source == "cache") measured_.insert_or_assign(name, std::move(profile));
+}
+
+void KnownLinks::forget(const tune::Profile& profile, const std::string& source) {
+  const std::string name = fmt::format("{} {}", source, tune::profile_file_name(profile.hosts, profile.transport));
+  const std::lock_guard lock(mutex_);
+  found_.erase(name);
+  measured_.erase(name);
 }
 
 } // namespace strata::comm

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace strata::comm {
@@ -23,10 +24,14 @@ struct KnownProfile {
   std::string path; ///< of its file
 };
 
+/// Of this installation, where an administrator may put profiles.
+std::string site_profile_folder();
+
 class KnownLinks {
 public:
   /// `verbose`: the user wants to know why something cannot be kept.
-  explicit KnownLinks(bool verbose) : verbose_(verbose) {}
+  explicit KnownLinks(bool verbose, std::string site_folder = site_profile_folder())
+      : verbose_(verbose), site_folder_(std::move(site_folder)) {}
   /// Writes what was measured here to the user's folder of profiles.
   ~KnownLinks();
   KnownLinks(const KnownLinks&) = delete;
@@ -42,9 +47,12 @@ public:
   Found find(const std::string& source, const std::vector<std::string>& hosts, const std::string& transport);
   /// Keeps a profile for later contexts of this process; and at its end in the user's folder, if the source is "cache".
   void keep(tune::Profile profile, const std::string& source);
+  /// It is not as was measured.
+  void forget(const tune::Profile& profile, const std::string& source);
 
 private:
   bool verbose_;
+  std::string site_folder_;
   std::mutex mutex_;
   std::map<std::string, Found> found_;            ///< by source and the name of the file for these hosts
   std::map<std::string, tune::Profile> measured_; ///< by the same name: to be written

@@ -20,10 +20,11 @@ sim::Tier tier_of(const tune::HostLevel& level, const tune::Profile& profile, st
                   const sim::Link& inner) {
   std::map<std::string, std::int64_t> group_of_host;
   double latency = 0, uplink = 0;
+  const tune::SecondsBySize& messages = profile.messages[static_cast<std::size_t>(topo::LinkKind::uplink)].strata;
   for (const tune::HostGroup& group : level.groups) {
     for (const std::string& host : group.hosts)
       group_of_host.emplace(host, static_cast<std::int64_t>(&group - level.groups.data()));
-    latency = std::max(latency, group.latency);
+    latency = std::max(latency, tune::latency_beside(group.latency, messages));
     if (group.uplink > 0) uplink = uplink > 0 ? std::min(uplink, group.uplink) : group.uplink;
   }
   std::vector<std::int64_t> keys(hosts.size());

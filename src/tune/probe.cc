@@ -26,6 +26,18 @@ constexpr std::int32_t most_passes = 6, most_passes_of_many = 2, many_nodes = 64
 /// A pair's mean relative rate that tells that its nodes are surely in one rack, or in two.
 constexpr double surely_inside = 0.88, surely_across = 0.55;
 
+enum class Pairs : std::uint8_t { of_one_rack, across_racks };
+
+/// The median over such pairs; 0: there are none.
+double usual_latency(std::span<const topo::PairLatency> latencies, std::span<const std::int32_t> rack_of, Pairs pairs) {
+  std::vector<double> seconds;
+  for (const topo::PairLatency& pair : latencies) {
+    const bool across = rack_of[static_cast<std::size_t>(pair.from)] != rack_of[static_cast<std::size_t>(pair.to)];
+    if (across == (pairs == Pairs::across_racks)) seconds.push_back(pair.seconds);
+  }
+  return median(std::move(seconds));
+}
+
 std::int32_t rounds_of_a_pass(std::int32_t nodes) {
   const std::int32_t whole = nodes % 2 == 0 ? nodes - 1 : nodes;
   // Racks show in a sample of the pairs: their nodes are joined by the pairs that were seen.
@@ -169,11 +181,12 @@ void Probe::set_price_of_messages() {
 
 double Probe::message_seconds() const {
   constexpr double ways = 2;
+  const double empty = link() == topo::LinkKind::uplink ? std::max(latency(), latency_across()) : latency();
   double seconds = 0;
   for (const std::size_t bytes : message_sizes) {
     double way = 0;
     if (topo::between_nodes(link()) && racks_.node_rate > 0)
-      way = latency() + static_cast<double>(bytes) / (racks_.uplink > 0 ? racks_.uplink : racks_.node_rate);
+      way = empty + static_cast<double>(bytes) / (racks_.uplink > 0 ? racks_.uplink : racks_.node_rate);
     seconds += std::max(seconds_of_a_size, ways * static_cast<double>(least_messages) * way);
   }
   return seconds;
@@ -213,10 +226,10 @@ std::optional<bool> Probe::guess_confirmed() const {
 }
 
 double Probe::latency() const {
-  std::vector<double> seconds;
-  for (const topo::PairLatency& pair : latencies_)
-    seconds.push_back(pair.seconds);
-  return median(std::move(seconds));
+  const double in_a_rack = usual_latency(latencies_, racks_.rack_of, Pairs::of_one_rack);
+  return in_a_rack > 0 ? in_a_rack : latency_across();
 }
+
+double Probe::latency_across() const { return usual_latency(latencies_, racks_.rack_of, Pairs::across_racks); }
 
 } // namespace strata::tune

@@ -110,8 +110,11 @@ public:
   const topo::Outliers& outliers() const { return outliers_; }
   /// What was seen of each pair.
   topo::LinkMatrix matrix() const { return topo::link_matrix(nodes_, rates_, latencies_); }
-  /// Seconds of an empty message from node to node, the median; 0: not measured.
+  /// Seconds of an empty message from node to node in one rack, the median; of all pairs where none of one rack was
+  /// seen. 0: not measured.
   double latency() const;
+  /// The same from rack to rack; 0: there are no racks, or no such pair was seen.
+  double latency_across() const;
   /// Whether the racks are those that were guessed; nothing when there was no guess.
   std::optional<bool> guess_confirmed() const;
   /// After finished().

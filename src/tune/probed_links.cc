@@ -25,7 +25,9 @@ std::string switch_of(std::int32_t rack, const topo::Racks& racks, const NodeNam
   return is_name(name) ? name : "";
 }
 
-HostLevel racks_in(const topo::Racks& racks, const NodeNames& names) {
+HostLevel racks_in(const Probe& probe, const NodeNames& names) {
+  const topo::Racks& racks = probe.racks();
+  const double inside = rounded_measurement(probe.latency()), across = rounded_measurement(probe.latency_across());
   HostLevel level{"rack", {}};
   std::vector<std::string> switches;
   for (std::int32_t rack = 0; rack < racks.racks; ++rack)
@@ -38,6 +40,7 @@ HostLevel racks_in(const topo::Racks& racks, const NodeNames& names) {
     for (std::size_t node = 0; node < names.hosts.size(); ++node)
       if (racks.rack_of[node] == rack) group.hosts.push_back(names.hosts[node]);
     std::sort(group.hosts.begin(), group.hosts.end());
+    if (across > inside) group.latency = across;
     group.uplink = rounded_measurement(racks.uplink);
     level.groups.push_back(std::move(group));
   }
@@ -80,7 +83,7 @@ Profile profile_of(const Probe& probe, const NodeNames& names, const std::string
   std::sort(profile.hosts.begin(), profile.hosts.end());
   profile.latency = rounded_measurement(probe.latency());
   profile.bandwidth = rounded_measurement(racks.node_rate);
-  if (racks.racks > 1) profile.levels.push_back(racks_in(racks, names));
+  if (racks.racks > 1) profile.levels.push_back(racks_in(probe, names));
   profile.slow = slow_hosts(probe.outliers(), host_of_node);
   for (const topo::AsymmetricLink& link : probe.outliers().links)
     profile.asymmetric.push_back({host_of_node[static_cast<std::size_t>(link.from)],
@@ -162,8 +165,10 @@ std::string sentence_of(const Probe& probe, const NodeNames& names) {
                                  host_of_node.size(), probe.rounds(), format_duration(probe.spent()),
                                  racks.node_rate / 1e6, format_duration(probe.latency()), 100 * racks.inside);
   for (std::int32_t rack = 0; racks.racks > 1 && rack < racks.racks; ++rack) {
-    if (rack == 0)
+    if (rack == 0) {
       line += fmt::format(" in a rack, {:.0f}% across; uplinks of {:.4g} MB/s", 100 * racks.across, racks.uplink / 1e6);
+      if (probe.latency_across() > 0) line += " and " + format_duration(probe.latency_across());
+    }
     line += fmt::format("{} rack {}:", rack == 0 ? ";" : ",", rack);
     for (std::size_t node = 0; node < racks.rack_of.size(); ++node)
       if (racks.rack_of[node] == rack) line += " " + host_of_node[node];

@@ -102,5 +102,46 @@ TEST(ContextOfNodes, BelievesAProfileThatNamesASlowHostWhateverCallsTake) {
   });
 }
 
+// A rank that was slow while links were measured, and only then.
+TEST(ContextOfNodes, MeasuresItsLinksOnceMoreWhereCallsContradictItsOwnProbe) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.find_by_probe(slow_card);
+    links.use(ContextOfLinks::many);
+    links.call();
+    EXPECT_TRUE(links.will_measure_before_deciding());
+    links.find_by_probe(slow_card); // the same again
+    links.use(2 * ContextOfLinks::many);
+    links.call();
+    EXPECT_FALSE(links.will_measure_before_deciding());
+  });
+}
+
+TEST(ContextOfNodes, HoldsItsProbeAgainstWaysThatWereTriedBefore) {
+  on_measuring_nodes([](ContextOfLinks& links, Context& context) {
+    links.know_links();
+    links.use(ContextOfLinks::many);
+    links.call();
+    links.predict_what_was_measured();
+    links.find_by_probe(slow_card);
+    const std::size_t ways = links.ways_known(); // another trial has more, that are predicted by what is known now
+    const auto goes_on = [&] { return context.on_trial(4 * ContextOfLinks::many) && links.ways_known() == ways; };
+    for (int calls = 0; goes_on() && calls < 40000; ++calls)
+      links.call();
+    EXPECT_TRUE(links.will_measure());
+  });
+}
+
+// Minutes, by prediction.
+TEST(ContextOfNodes, PaysForNoLinksByWhatCallsWerePredictedToTake) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.use(ContextOfLinks::many);
+    links.adopt_profile(slow_card);
+    links.begin_to_measure();
+    links.call();
+    EXPECT_TRUE(links.will_measure());
+    EXPECT_FALSE(links.measures_next());
+  });
+}
+
 } // namespace
 } // namespace strata::comm

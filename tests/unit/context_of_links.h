@@ -3,6 +3,7 @@
 #pragma once
 
 #include "delaying_transport.h"
+#include "probed_network.h"
 #include "thread_bootstrap.h"
 #include "vectors.h"
 
@@ -33,7 +34,7 @@ public:
   void adopt(const std::vector<std::int32_t>& rack_of_node) {
     const tune::Situation& known = context_.situation_;
     const topo::Hierarchy plain = known.plain ? known.plain->hierarchy : known.job.hierarchy;
-    context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), 50e-6, 1e9, 1e8);
+    context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), {50e-6, 1e9, 0, 1e8});
   }
   /// As if an earlier job had left it: so many bytes per second of each card; half of that of `slow`, if it is a host.
   void adopt_profile(double bandwidth, const std::string& slow = {}) {
@@ -49,10 +50,21 @@ public:
       host.bandwidth = 0.5;
     context_.hosts_ = profile.hosts; // they are all one in truth
     context_.adopt_profile({to_text(profile), Origin::earlier_job, {}});
-    const auto network = static_cast<std::size_t>(topo::LinkKind::network);
-    EXPECT_DOUBLE_EQ(context_.situation_.parameters.links[network].per_byte, 1 / bandwidth) << "it was not adopted";
+    EXPECT_DOUBLE_EQ(context_.situation_.parameters.links[network_link].per_byte, 1 / bandwidth)
+        << "it was not adopted";
     EXPECT_FALSE(will_measure());
   }
+  /// As if this job's probe had found so many bytes per second of each card.
+  void find_by_probe(double bandwidth) {
+    NetworkModel network(nodes, bandwidth, 0.01, 1);
+    context_.probe_ = std::make_unique<tune::Probe>(tune::probed(network));
+    context_.conclude_links();
+    context_.probe_.reset();
+    EXPECT_NEAR(context_.situation_.parameters.links[network_link].per_byte, 1 / bandwidth, 0.1 / bandwidth);
+  }
+  void begin_to_measure() { context_.prepare_probe(); }
+  /// Whether a round is paid for.
+  bool measures_next() const { return context_.probe_ && context_.probe_->due(); }
   /// As if they had been measured to the end.
   void know_links() { context_.probe_.reset(); }
   void call() {
@@ -131,6 +143,7 @@ public:
 private:
   static constexpr type::Element element = type::Element::float32;
   static constexpr type::Operation operation = type::Operation::sum;
+  static constexpr auto network_link = static_cast<std::size_t>(topo::LinkKind::network);
 
   /// Once for all calls of a trial, of which there may be thousands.
   void prepare() {

@@ -69,7 +69,9 @@ joinable_tests += \
   tests/unit/coll_interpreter_test.cc \
   tests/unit/coll_patterns_test.cc \
   tests/unit/coll_verified_test.cc \
+  tests/unit/comm_known_links_test.cc \
   tests/unit/comm_link_flow_test.cc \
+  tests/unit/comm_memory_rates_test.cc \
   tests/unit/comm_places_test.cc \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \

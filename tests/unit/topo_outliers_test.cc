@@ -14,15 +14,17 @@ namespace {
 constexpr double nic = 118e6, noise = 0.08;
 constexpr unsigned seeds = 20;
 
-std::vector<std::string> findings_in(NetworkModel& network) {
+/// What a probe of nodes n0, n1 and so on found.
+Profile profile_in(const Probe& probe) {
   std::vector<std::string> hosts;
-  for (std::int32_t node = 0; node < network.nodes(); ++node)
+  for (std::size_t node = 0; node < probe.racks().rack_of.size(); ++node)
     hosts.push_back(fmt::format("n{}", node));
-  const Probe probe = probed(network);
-  const Profile profile = profile_of(probe, {hosts, {}}, "mpi", 1795262400);
+  Profile profile = profile_of(probe, {hosts, {}}, "mpi", 1795262400);
   EXPECT_TRUE(check(profile)) << check(profile).error().message;
-  return findings(profile);
+  return profile;
 }
+
+std::vector<std::string> findings_in(NetworkModel& network) { return findings(profile_in(probed(network))); }
 
 /// In how many of 20 runs the fault is the only one found, and is told in words that begin like this.
 unsigned runs_that_find(std::int32_t nodes, const std::string& beginning,
@@ -123,6 +125,35 @@ TEST(Outliers, DoNotCallANodeLateThatWasSeenInFewRounds) {
         if (a != b) latencies.push_back({a, b, a == 2 || b == 2 ? 90e-6 : 20e-6});
     EXPECT_EQ(topo::outliers_of(rack_of, {}, latencies).nodes.size(), pass == 1 ? 0U : 1U) << pass << " passes";
   }
+}
+
+TEST(ProbedLinks, HaveALatencyForEachLevel) {
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    NetworkModel network(8, nic, 0.06, seed);
+    network.put_into_racks(2, 0.5 * nic);
+    const Profile profile = profile_in(probed(network));
+    EXPECT_NEAR(profile.latency, 20e-6, 2e-6) << "of nodes that no rack separates; seed " << seed;
+    ASSERT_EQ(profile.levels.size(), 1U) << "seed " << seed;
+    for (const HostGroup& rack : profile.levels[0].groups)
+      EXPECT_NEAR(rack.latency, 40e-6, 4e-6) << "of what leaves rack " << rack.name << "; seed " << seed;
+  }
+}
+
+TEST(ProbedLinks, HaveALatencyOfRacksOnlyWhereItIsLonger) {
+  NetworkModel network(8, nic, 0.06, 1);
+  network.put_into_racks(2, 0.5 * nic);
+  Probe probe(8, 1);
+  while (probe.measures_links()) {
+    std::vector<Probe::Observation> seen = observed(probe, network, 0.1);
+    for (Probe::Observation& node : seen)
+      node.latency = 30e-6;
+    probe.settle(seen);
+  }
+  const Profile profile = profile_in(probe);
+  EXPECT_EQ(profile.latency, 30e-6);
+  ASSERT_EQ(profile.levels.size(), 1U);
+  for (const HostGroup& rack : profile.levels[0].groups)
+    EXPECT_EQ(rack.latency, 0) << "of rack " << rack.name;
 }
 
 TEST(LinkMatrix, HasTheMedianRateAndTheLeastLatencyOfEachWay) {

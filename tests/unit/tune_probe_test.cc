@@ -72,6 +72,42 @@ TEST(Probe, FindsRacksBesideASlowNode) {
   EXPECT_EQ(probed(network).racks().rack_of, network.rack_of());
 }
 
+TEST(Probe, TellsTheLatencyInARackFromThatBetweenRacks) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    NetworkModel network(8, 118e6, 0.06, seed);
+    network.put_into_racks(2, 59e6);
+    const Probe probe = probed(network);
+    ASSERT_EQ(probe.racks().rack_of, network.rack_of()) << "seed " << seed;
+    EXPECT_NEAR(probe.latency(), 20e-6, 2e-6) << "seed " << seed;
+    EXPECT_NEAR(probe.latency_across(), 40e-6, 4e-6) << "seed " << seed;
+  }
+}
+
+TEST(Probe, WithoutRacksHasTheLatencyOfAllPairs) {
+  NetworkModel network(8, 118e6, 0.06, 1);
+  const Probe probe = probed(network);
+  ASSERT_EQ(probe.racks().racks, 1);
+  EXPECT_NEAR(probe.latency(), 20e-6, 2e-6);
+  EXPECT_EQ(probe.latency_across(), 0);
+}
+
+TEST(Probe, HasTheLatencyBetweenRacksWhereNoneWasSeenInThem) {
+  NetworkModel network(8, 118e6, 0.06, 1);
+  network.put_into_racks(2, 59e6);
+  Probe probe(8, 1);
+  while (probe.measures_links()) {
+    const std::vector<std::int32_t> partners = probe.partners();
+    std::vector<Probe::Observation> seen = observed(probe, network, 0.1);
+    for (std::size_t node = 0; node < seen.size(); ++node)
+      if (network.rack_of()[node] == network.rack_of()[static_cast<std::size_t>(partners[node])])
+        seen[node].latency = 0;
+    probe.settle(seen);
+  }
+  ASSERT_EQ(probe.racks().rack_of, network.rack_of());
+  EXPECT_NEAR(probe.latency(), 40e-6, 4e-6);
+  EXPECT_EQ(probe.latency(), probe.latency_across());
+}
+
 TEST(Probe, NeedsOnePassWhereRacksAreThoseThatWereGuessed) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     NetworkModel network(8, 118e6, 0.06, seed);
@@ -220,7 +256,59 @@ TEST(Probe, IsPaidOutOfWhatCallsTook) {
   EXPECT_FALSE(probe.due());
   for (; !probe.due(); calls += 0.01)
     probe.earn(0.01);
-  EXPECT_GE(0.05 * calls, 0.4);
+  EXPECT_GE(0.05 * calls, 0.8) << "what the round took, and the next one, which is expected to take as long";
+  EXPECT_LE(0.05 * calls, 0.81);
+}
+
+/// Ends the next round of a probe of four nodes, a rank on each, which takes so many seconds.
+void settle_round(Probe& probe, NetworkModel& network, double seconds) {
+  if (probe.measures_links()) {
+    probe.settle(observed(probe, network, seconds));
+  } else if (probe.part() == Probe::Part::messages) {
+    Probe::MessageSample sample;
+    sample.elapsed = seconds;
+    probe.settle_messages(std::vector<Probe::MessageSample>(4, sample));
+  } else {
+    const Probe::MemorySample sample{{40e9, 20e9}, {8e9, 6e9}, seconds, 32e6};
+    probe.settle_memory(std::vector<Probe::MemorySample>(4, sample), std::vector<std::int32_t>{0, 1, 2, 3});
+  }
+}
+
+/// What its next round is expected to take, if those before took as long as they were expected to.
+double expected_seconds(const Probe& probe) {
+  constexpr double beside_sending = 0.05, round_of_memory = 0.03, libraries = 2;
+  if (probe.measures_links()) return probe.sending_seconds() + beside_sending;
+  return probe.part() == Probe::Part::messages ? libraries * probe.message_seconds() : round_of_memory;
+}
+
+// Calls take 10 ms each, of which 5% are the probe's, and a round comes as soon as it is due. All rounds take what they
+// are expected to, but for one, each in turn.
+TEST(Probe, NeverSpendsMoreThanItsShare) {
+  constexpr double share = 0.05, call = 0.01, rounding = 1e-9;
+  std::set<Probe::Part> parts;
+  int rounds = 1;
+  for (int long_round = 0; long_round < rounds; ++long_round) {
+    NetworkModel network(4, 118e6, 0.05, 1);
+    network.slow_down_sending(1, 0.4); // so that there are rounds one way
+    Probe probe(4, share);
+    double earned = 0;
+    for (rounds = 0; !probe.finished(); ++rounds) {
+      for (; !probe.due(); earned += share * call) {
+        ASSERT_LT(earned, 100) << "round " << rounds << " never comes";
+        probe.earn(call);
+      }
+      const double expected = expected_seconds(probe);
+      EXPECT_GE(earned + rounding, probe.spent() + expected)
+          << "round " << rounds << " comes before it is paid for; round " << long_round << " took long";
+      const double taken = rounds == long_round ? 3 * expected : expected;
+      parts.insert(probe.part());
+      settle_round(probe, network, taken);
+      EXPECT_LE(probe.spent(), earned + (taken - expected) + rounding)
+          << "round " << rounds << "; round " << long_round << " took long";
+    }
+    EXPECT_FALSE(probe.failed());
+  }
+  EXPECT_EQ(parts.size(), 5U) << "links both ways and one way, memory alone and together, messages";
 }
 
 TEST(Probe, WithoutAShareIsNeverDue) {
