@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 dist_check_SCRIPTS += \
+  tests/tools/grid_test \
   tests/tools/manual_test \
   tests/tools/predictions_test \
   tests/tools/strata_info_job_test \
