@@ -136,6 +136,16 @@ bool are_alike(const hier::LevelPlan& a, const hier::LevelPlan& b, int members, 
   return true;
 }
 
+/// That a member sends for a slice. Of more, the model does not know what their steps, queues and connections take, and
+/// a plan should take no longer than a call. Others have a few for each doubling of the members.
+constexpr double most_messages = 4096;
+double messages_of(const hier::LevelPlan& plan, int members, Costs& costs) {
+  double messages = 0;
+  for (const coll::Form* form : hier::forms_of(plan))
+    messages += costs.of(*form, members).messages;
+  return messages;
+}
+
 /// Every algorithm and shape for the outermost level, but only the first of those that are alike: with two members
 /// nearly all are, and a trial has better to do than to try the same thing under several names.
 std::vector<hier::LevelPlan> outermost_plans(int members, bool in_rank_order, Costs& costs) {
@@ -147,6 +157,7 @@ std::vector<hier::LevelPlan> outermost_plans(int members, bool in_rank_order, Co
       const auto forms = hier::forms_of(plan);
       if (!std::all_of(forms.begin(), forms.end(), [](const coll::Form* form) { return bool(*form); })) continue;
       if (shape == hier::Shape::exchange && is_scatter_in_one_go(row, members, costs)) continue;
+      if (!in_rank_order && messages_of(plan, members, costs) > most_messages) continue;
       const auto like_this = [&](const hier::LevelPlan& earlier) { return are_alike(earlier, plan, members, costs); };
       if (std::none_of(plans.begin(), plans.end(), like_this)) plans.push_back(plan);
     }

@@ -149,6 +149,13 @@ TEST(Planning, OfAMillionRanksTakesTenMebibytesAtMost) {
   }
 }
 
+TEST(Planning, SendsNoTenThousandsOfMessagesForASlice) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20, std::size_t{1} << 30}) {
+    const Regular job = job_of({64, 15625}, 1);
+    EXPECT_LE(plan(job, 77, bytes).steps, 10000U) << bytes << " bytes";
+  }
+}
+
 TEST(Planning, BuildsTheStepsOfOneRankOnly) {
   // Two rounds each way in the node and among the nodes of a rack, and 5 or 10 each way among the racks.
   const std::string algorithm = "recursive_halving+recursive_halving+recursive_halving";
