@@ -100,6 +100,17 @@ public:
       call();
     return will_measure();
   }
+  void call_until_compared() {
+    const auto has_compared = [&] { return decision().trial && decision().trial->trial.has_compared(); };
+    for (int calls = 0; !has_compared() && calls < 40000; ++calls)
+      call();
+    EXPECT_TRUE(has_compared());
+  }
+  /// As if two more rounds had been compared, which found the same.
+  void compare_twice() {
+    for (int round = 0; round < 2 && !will_measure(); ++round)
+      context_.hold_against_profile(*decision().trial, bytes_of_call());
+  }
   /// After that the next call begins a look, and sees another time than this.
   void change_time(double seconds = 1e-12) {
     decision().way.seconds = seconds;
