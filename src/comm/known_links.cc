@@ -53,6 +53,11 @@ Found from_file(const std::string& source, const std::vector<std::string>& hosts
   return result;
 }
 
+/// Of what is known.
+std::string name_of(const std::string& source, const std::vector<std::string>& hosts, const std::string& transport) {
+  return fmt::format("{} {}", source, tune::profile_file_name(hosts, transport));
+}
+
 } // namespace
 
 const char* to_text(Origin origin) {
@@ -82,7 +87,7 @@ KnownLinks::~KnownLinks() {
 KnownLinks::Found KnownLinks::find(const std::string& source, const std::vector<std::string>& hosts,
                                    const std::string& transport) {
   if (source == "none") return {};
-  const std::string name = fmt::format("{} {}", source, tune::profile_file_name(hosts, transport));
+  const std::string name = name_of(source, hosts, transport);
   const std::lock_guard lock(mutex_);
   if (const auto known = found_.find(name); known != found_.end()) return known->second;
   Found found = source == "cache" ? from_cache(site_folder_, hosts, transport) : from_file(source, hosts, transport);
@@ -90,14 +95,14 @@ KnownLinks::Found KnownLinks::find(const std::string& source, const std::vector<
 }
 
 void KnownLinks::keep(tune::Profile profile, const std::string& source) {
-  const std::string name = fmt::format("{} {}", source, tune::profile_file_name(profile.hosts, profile.transport));
+  const std::string name = name_of(source, profile.hosts, profile.transport);
   const std::lock_guard lock(mutex_);
   found_[name] = {{to_text(profile), Origin::this_job, {}}, {}, {}};
   if (source == "cache") measured_.insert_or_assign(name, std::move(profile));
 }
 
 void KnownLinks::forget(const tune::Profile& profile, const std::string& source) {
-  const std::string name = fmt::format("{} {}", source, tune::profile_file_name(profile.hosts, profile.transport));
+  const std::string name = name_of(source, profile.hosts, profile.transport);
   const std::lock_guard lock(mutex_);
   found_.erase(name);
   measured_.erase(name);

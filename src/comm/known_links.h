@@ -47,7 +47,7 @@ public:
   Found find(const std::string& source, const std::vector<std::string>& hosts, const std::string& transport);
   /// Keeps a profile for later contexts of this process; and at its end in the user's folder, if the source is "cache".
   void keep(tune::Profile profile, const std::string& source);
-  /// It is not as was measured.
+  /// Undoes keep(), for calls contradict what was measured.
   void forget(const tune::Profile& profile, const std::string& source);
 
 private:

@@ -207,6 +207,17 @@ TEST_F(KnownLinksTest, AreLeftForLaterJobsAtTheEnd) {
   EXPECT_EQ(found.known.text, tune::to_text(measured)) << "the last one";
 }
 
+TEST_F(KnownLinksTest, ThatCallsContradictAreLeftForNobody) {
+  const tune::Profile measured = measured_before(0);
+  {
+    KnownLinks links(false, site_);
+    links.keep(measured, "cache");
+    links.forget(measured, "cache");
+    expect_nothing(links.find("cache", hosts, "ucx"));
+  }
+  expect_nothing(known("cache"));
+}
+
 TEST_F(KnownLinksTest, AreNotLeftByAJobThatUsesNoCache) {
   const std::string path = (top_ / "shipped").string();
   {
