@@ -289,27 +289,36 @@ private:
   Price price_of(const Way& way, std::size_t bytes) const;
 
   // context_probe.cc
-  bool may_adopt_links() const;
   void prepare_probe();
+  std::unique_ptr<tune::Probe> new_probe(double share) const;
+  std::vector<std::vector<std::int32_t>> ranks_of_nodes() const;
   std::vector<std::int32_t> first_ranks() const;
+  std::int32_t probed_peer(const std::vector<std::vector<std::int32_t>>& ranks) const;
+  std::vector<tune::Probe::Observation>
+  observations_of_nodes(const std::vector<tune::Probe::Observation>& by_rank,
+                        const std::vector<std::vector<std::int32_t>>& ranks) const;
   bool run_probe();
   bool probe_links();
   bool probe_memory();
+  std::vector<std::string> switch_of_node() const;
+  void log_probe(const tune::Probe& probe) const;
+
+  // context_links.cc
+  bool may_adopt_links() const;
   void conclude_links();
   void keep_links();
-  std::vector<std::string> switch_of_node() const;
   void adopt_profile(const KnownProfile& known);
   const tune::JobShape& without_racks() const {
     return situation_.plain && !plain_is_of_hosts_ ? *situation_.plain : situation_.job;
   }
-  /// Seconds of an empty message and bytes per second, between nodes and between racks; 0: not measured.
+  /// Seconds of an empty message and bytes per second, between nodes and between racks; 0: not measured, or of a rank:
+  /// as its node.
   struct NetworkNumbers {
-    double latency, bandwidth, uplink_latency, uplink;
+    double latency, bandwidth, bandwidth_of_rank, uplink_latency, uplink;
   };
   void adopt_links(const topo::Hierarchy& hierarchy, const NetworkNumbers& numbers);
   void decide_anew();
   static void retire(Decision& decision);
-  void log_probe(const tune::Probe& probe) const;
 
   // context_messages.cc
   bool probe_messages();

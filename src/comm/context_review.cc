@@ -147,8 +147,10 @@ Context::Price Context::price_of(const Way& way, std::size_t bytes) const {
   const auto candidate = tune::candidate_of(way.in_table, situation_, options_, tune::size_class(bytes));
   if (!candidate || candidate->kind != tune::Candidate::Kind::schedule) return {};
   tune::Parameters without = situation_.parameters;
-  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink})
-    without.links[static_cast<std::size_t>(kind)].per_byte = 0;
+  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink}) {
+    tune::LinkParameters& link = without.links[static_cast<std::size_t>(kind)];
+    link.per_byte = link.per_byte_of_rank = 0;
+  }
   tune::Costs costs;
   const auto seconds = [&](const tune::Parameters& parameters) {
     return tune::predict(situation_.job_of(*candidate), candidate->composition, bytes, candidate->slice_bytes,

@@ -4,7 +4,7 @@ joinable_sources += \
   src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
   src/comm/context_device.cc src/comm/context_neighbours.cc src/comm/context_peers.cc \
   src/comm/context_places.cc src/comm/context_plan.cc \
-  src/comm/context_messages.cc src/comm/context_probe.cc src/comm/context_review.cc \
+  src/comm/context_links.cc src/comm/context_messages.cc src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
   src/comm/context_trial_log.cc src/comm/context_wait.cc \
   src/comm/device.cc src/comm/device.h src/comm/device_use.h \

@@ -49,18 +49,20 @@ struct KeyRow {
   const char* only; ///< the one level that has it, or null
   double Link::*link;
   double Core::*core;
+  double MachineLine::*line;
 };
 constexpr KeyRow key_rows[] = {
-    {"latency", Quantity::time, nullptr, &Link::latency, nullptr},
-    {"uplink", Quantity::rate, nullptr, &Link::per_byte, nullptr},
-    {"message", Quantity::time, nullptr, &Link::per_message, nullptr},
-    {"read", Quantity::rate, nullptr, &Link::read_per_byte, nullptr},
-    {"reduce", Quantity::rate, nullptr, &Link::reduce_per_byte, nullptr},
-    {"copy", Quantity::rate, "core", nullptr, &Core::copy_per_byte},
-    {"step", Quantity::time, "core", nullptr, &Core::step},
-    {"cache", Quantity::bytes, "core", nullptr, &Core::cache_bytes},
-    {"beyond", Quantity::rate, "core", nullptr, &Core::beyond_per_byte},
-    {"memory", Quantity::rate, "node", nullptr, nullptr},
+    {"latency", Quantity::time, nullptr, &Link::latency, nullptr, nullptr},
+    {"uplink", Quantity::rate, nullptr, &Link::per_byte, nullptr, nullptr},
+    {"message", Quantity::time, nullptr, &Link::per_message, nullptr, nullptr},
+    {"read", Quantity::rate, nullptr, &Link::read_per_byte, nullptr, nullptr},
+    {"reduce", Quantity::rate, nullptr, &Link::reduce_per_byte, nullptr, nullptr},
+    {"copy", Quantity::rate, "core", nullptr, &Core::copy_per_byte, nullptr},
+    {"step", Quantity::time, "core", nullptr, &Core::step, nullptr},
+    {"cache", Quantity::bytes, "core", nullptr, &Core::cache_bytes, nullptr},
+    {"beyond", Quantity::rate, "core", nullptr, &Core::beyond_per_byte, nullptr},
+    {"memory", Quantity::rate, "node", nullptr, nullptr, &MachineLine::memory_per_byte},
+    {"rank", Quantity::rate, "node", nullptr, nullptr, &MachineLine::rank_per_byte},
 };
 
 constexpr double longest_time = 10, least_rate = 1e3, greatest_rate = 1e15;
@@ -229,7 +231,7 @@ Status LineParser::parse_number(LineLevel& level) {
   else if (row->core != nullptr)
     line_.core.*row->core = *value;
   else
-    line_.memory_per_byte = *value;
+    line_.*row->line = *value;
   return ok();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ranks share: uplinks and memories, each a server that works on one message after the other.
+// What messages queue for: uplinks and memories that ranks share, and what one rank alone can send and receive between
+// nodes. Each is a server that works on one message after the other.
 #pragma once
 
 #include "sim/machine.h"
@@ -9,16 +10,18 @@ namespace strata::sim {
 /// Where a shared resource is.
 struct Place {
   enum class Kind : std::uint8_t {
-    up,    ///< out of a group, over its uplink
-    down,  ///< into a group
-    memory ///< of a node
+    up,     ///< out of a group, over its uplink
+    down,   ///< into a group
+    memory, ///< of a node
+    out,    ///< of a rank, to other nodes
+    in      ///< of a rank, from other nodes
   } kind = Kind::up;
   std::size_t tier = 0;   ///< up and down
-  std::int32_t group = 0; ///< of the tier; the node, for a memory
+  std::int32_t group = 0; ///< of the tier; the node, for a memory; the rank
   bool operator==(const Place&) const = default;
 };
 
-/// "node 3 up", "rack 0 down", "memory of node 2".
+/// "node 3 up", "rack 0 down", "memory of node 2", "rank 5 out".
 std::string to_text(const Machine& machine, Place place);
 
 class Servers {
@@ -33,6 +36,11 @@ public:
   std::size_t memory(std::int32_t rank) const {
     return first_memory_ + static_cast<std::size_t>(node_of_[static_cast<std::size_t>(rank)]);
   }
+
+  /// Whether what one rank sends and receives between nodes has a limit of its own; only then are there these two.
+  bool limits_ranks() const { return machine_.rank_per_byte > 0; }
+  std::size_t out(std::int32_t rank) const { return first_rank_ + 2 * static_cast<std::size_t>(rank); }
+  std::size_t in(std::int32_t rank) const { return out(rank) + 1; }
 
   /// Queues `bytes` that come at `time` and may not come earlier than those before them. When they begin and end.
   struct Passage {
@@ -65,7 +73,7 @@ private:
   const Machine& machine_;
   std::vector<std::int32_t> node_of_;
   std::vector<std::size_t> first_of_tier_;
-  std::size_t first_memory_ = 0;
+  std::size_t first_memory_ = 0, first_rank_ = 0;
   std::vector<Server> servers_;
 };
 

@@ -56,6 +56,7 @@ private:
   double publish(std::int32_t rank, std::int32_t slice, Index step, std::int64_t bytes, double time);
   double read_in_place(Index message, std::int64_t bytes, double time);
   void travel(const Event& event);
+  std::size_t stages_of_a_way(Index message) const; ///< of half of it
   std::size_t server_of(Index message, std::size_t stage) const;
 
   bool in_memory(Index message) const { return top_[static_cast<std::size_t>(message)] < memory_tiers_; }

@@ -67,36 +67,44 @@ double Simulation::publish(std::int32_t rank, std::int32_t slice, Index step, st
   return end;
 }
 
-// The way of a message between nodes: up through the sender's groups, down through the receiver's.
+// The way of a message between nodes: out of the sender, up through its groups, down through the receiver's, into it.
+std::size_t Simulation::stages_of_a_way(Index message) const {
+  return top_of(message) - memory_tiers_ + 1 + (servers_.limits_ranks() ? 1 : 0);
+}
+
 std::size_t Simulation::server_of(Index message, std::size_t stage) const {
-  const std::size_t tiers = top_of(message) - memory_tiers_ + 1;
-  if (stage < tiers) return servers_.up(memory_tiers_ + stage, this->message(message).sender);
-  return servers_.down(top_of(message) - (stage - tiers), this->message(message).receiver);
+  const Message& sent = this->message(message);
+  const std::size_t way = stages_of_a_way(message), of_rank = servers_.limits_ranks() ? 1 : 0;
+  if (stage < of_rank) return servers_.out(sent.sender);
+  if (stage < way) return servers_.up(memory_tiers_ + stage - of_rank, sent.sender);
+  if (stage < 2 * way - of_rank) return servers_.down(top_of(message) - (stage - way), sent.receiver);
+  return servers_.in(sent.receiver);
 }
 
 // One limited link, and the unlimited ones before it.
 void Simulation::travel(const Event& event) {
   Event next = event;
-  const std::size_t tiers = top_of(event.message) - memory_tiers_ + 1;
+  const std::size_t way = stages_of_a_way(event.message);
+  const std::size_t card = servers_.limits_ranks() ? 1 : 0; // the stage behind which the sender is through with it
   const std::int64_t bytes = bytes_of(event.step, event.slice);
-  while (next.stage < 2 * tiers) {
+  while (next.stage < 2 * way) {
     const std::size_t server = server_of(event.message, next.stage);
     const bool limited = servers_.is_limited(server);
     if (limited && next.time > event.time) return events_.push(next); // its turn comes later
     const Servers::Passage passage = servers_.pass(server, next.time, bytes);
     next.time = passage.begin;
     next.end = std::max(next.end, passage.end);
-    if (next.stage == 0) {
+    if (next.stage == card) {
       Event left = event;
       left.kind = Event::Kind::left;
       left.time = next.end;
       events_.push(left);
     }
-    if (++next.stage == tiers) { // across
+    if (++next.stage == way) { // across
       next.time += latency_of(event.message);
       next.end += latency_of(event.message);
     }
-    if (limited && next.stage < 2 * tiers) return events_.push(next);
+    if (limited && next.stage < 2 * way) return events_.push(next);
   }
   next.kind = Event::Kind::arrives;
   next.time = next.end;

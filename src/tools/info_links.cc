@@ -112,6 +112,7 @@ json links_facts(const tune::Profile& profile, const json& job, std::int64_t now
   facts.update({{"measured", time_text(profile.measured)},
                 {"age_seconds", now - profile.measured},
                 {"transport", profile.transport},
+                {"bytes_per_second_of_rank", number_or_null(profile.bandwidth_of_rank)},
                 {"levels", level_facts(profile, hierarchy_of(job), hosts)},
                 {"slow", slow},
                 {"asymmetric", asymmetric},
@@ -174,6 +175,9 @@ std::vector<std::string> link_lines(const json& job) {
         path.empty() ? "" : " (" + path + ")"));
     for (const json& finding : links["findings"])
       lines.push_back("  " + finding.get<std::string>());
+    if (const json& rank = links["bytes_per_second_of_rank"]; rank.is_number())
+      lines.push_back(fmt::format("  it takes several ranks to fill the links of a node: one alone has {}",
+                                  rate_text(rank.get<double>())));
     const auto rates = [&](const char* where) {
       const json& row = links[where];
       const auto of = [&](const char* what) { return row[what].is_number() ? row[what].get<double>() : 0.0; };

@@ -89,6 +89,8 @@ Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const s
     numbers += fmt::format("latency={:.9f}s", std::min(latency, 10.0));
   if (profile.bandwidth > 0)
     numbers += fmt::format("{}uplink={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth);
+  if (profile.bandwidth_of_rank > 0)
+    numbers += fmt::format("{}rank={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth_of_rank);
   return sim::machine_line_from(
       fmt::format("node:{}{} {}", profile.hosts.size(), numbers.empty() ? "" : "(" + numbers + ")", node),
       defaults_of(profile));

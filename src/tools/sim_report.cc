@@ -52,8 +52,9 @@ json traffic_json(const sim::Machine& machine, const sim::Outcome& outcome) {
     std::int64_t up = 0, down = 0;
     double busiest = 0;
     for (const sim::Use& use : outcome.uses) {
-      if (use.place.tier != tier || use.place.kind == sim::Place::Kind::memory) continue;
-      (use.place.kind == sim::Place::Kind::up ? up : down) += use.bytes;
+      const bool is_up = use.place.kind == sim::Place::Kind::up;
+      if (use.place.tier != tier || (!is_up && use.place.kind != sim::Place::Kind::down)) continue;
+      (is_up ? up : down) += use.bytes;
       busiest = std::max(busiest, use.busy);
     }
     traffic.push_back(
@@ -127,6 +128,7 @@ std::string document_of(const SimFlags& flags, const std::vector<SimRow>& rows) 
                      {"reduce_bytes_per_second", rate_json(flags.machine.core.reduce_per_byte)},
                      {"step_seconds", flags.machine.core.step}}},
                    {"memory_bytes_per_second", rate_json(flags.machine.memory_per_byte)},
+                   {"rank_bytes_per_second", rate_json(flags.machine.rank_per_byte)},
                    {"rows", json::array()}};
   for (const SimRow& row : rows)
     document["rows"].push_back(row_json(flags, row));

@@ -21,8 +21,9 @@ struct LevelCost {
   double nic = 0;    ///< of a node
   double uplink = 0; ///< of a rack
   double rank = 0;   ///< of a rank's core
+  double flow = 0;   ///< of what a rank sends, where one alone cannot fill a node's links
   double chain = 0;  ///< work of those that do it one after the other
-  double work() const { return std::max({nic, uplink, rank}); }
+  double work() const { return std::max({nic, uplink, rank, flow}); }
 };
 
 /// What the longest chain of messages takes beside latencies, where that is more than the work of any member: of trees.
@@ -58,11 +59,12 @@ LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& para
   cost.latency = counts.rounds * (crossing > 0 ? std::max(link.latency, uplink.latency) : link.latency);
   cost.rank = rank_time * job.crowding;
   cost.nic = counts.sent * bytes * network_per_byte * working.of_node;
+  cost.flow = counts.sent * bytes * link.per_byte_of_rank;
   cost.uplink = counts.sent * bytes * uplink.per_byte * working.of_rack * crossing;
   // Chains of ranks that share a link are on it at once for about a half of the time.
   const auto shared = [](double ranks) { return (1 + ranks) / 2; };
-  const double chain_per_byte =
-      std::max(network_per_byte * shared(working.of_node), crossing * uplink.per_byte * shared(working.of_rack));
+  const double chain_per_byte = std::max({network_per_byte * shared(working.of_node), link.per_byte_of_rank,
+                                          crossing * uplink.per_byte * shared(working.of_rack)});
   cost.chain = chain_of(counts, bytes, link, chain_per_byte, job.crowding);
   return cost;
 }
@@ -198,7 +200,7 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
   double first = parameters.slice;
-  double nic = 0, uplink = 0, rank = 0; // work of one slice, over all levels, which share a rank's time
+  double nic = 0, uplink = 0, rank = 0, flow = 0; // work of one slice, over all levels, which share a rank's time
   bool in_memory = false;
   Working working{static_cast<double>(job.ranks_per_node), static_cast<double>(job.ranks_per_rack)};
   double share = 1; // of the slice, that a rank works on at this level
@@ -213,6 +215,7 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
       first += cost.latency + std::max(work, cost.chain);
       nic += cost.nic;
       uplink += cost.uplink;
+      flow += cost.flow;
       rank += topo::between_nodes(kind) ? cost.rank + steps : work;
       in_memory |= !topo::between_nodes(kind);
     }
@@ -227,7 +230,7 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
     first += beyond;
     rank += beyond;
   }
-  const double slowest = std::max({parameters.slice, nic, uplink, rank});
+  const double slowest = std::max({parameters.slice, nic, uplink, rank, flow});
   return {slices, first, slowest};
 }
 
@@ -272,10 +275,10 @@ double predict_native(const JobShape& job, std::size_t bytes, const Parameters& 
   const double latency =
       native_latency(parameters, farthest, std::max(network.latency, link_of(parameters, farthest).latency));
   const double small = rounds * (latency + network.per_message * job.crowding * 4) +
-                       rounds * size * network.per_byte * job.ranks_per_node;
+                       rounds * size * std::max(network.per_byte * job.ranks_per_node, network.per_byte_of_rank);
   const double nodes = job.nodes;
   const double large = 2 * rounds * (latency + network.per_message * job.crowding * 4) +
-                       1.5 * 2 * (nodes - 1) / nodes * size * network.per_byte;
+                       1.5 * 2 * (nodes - 1) / nodes * size * std::max(network.per_byte, network.per_byte_of_rank);
   return inside + std::min(small, large);
 }
 

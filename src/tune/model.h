@@ -22,11 +22,12 @@ namespace strata::tune {
 
 /// What a link of one kind costs. Defaults, where nothing was measured, are those of common machines.
 struct LinkParameters {
-  double latency = 0;         ///< seconds from a send to its arrival, of an empty message
-  double per_message = 0;     ///< seconds of a rank's time for a message
-  double per_byte = 0;        ///< seconds a byte takes on the link of one node (network) or one rank (memory)
-  double read_per_byte = 0;   ///< seconds of a rank's time for a byte that it takes in
-  double reduce_per_byte = 0; ///< seconds of a rank's time for a byte that a reduction reads
+  double latency = 0;          ///< seconds from a send to its arrival, of an empty message
+  double per_message = 0;      ///< seconds of a rank's time for a message
+  double per_byte = 0;         ///< seconds a byte takes on the link of one node (network) or one rank (memory)
+  double read_per_byte = 0;    ///< seconds of a rank's time for a byte that it takes in
+  double reduce_per_byte = 0;  ///< seconds of a rank's time for a byte that a reduction reads
+  double per_byte_of_rank = 0; ///< between nodes: seconds a byte takes that one rank sends; 0: one rank fills the link
 };
 
 struct Parameters {

@@ -15,13 +15,18 @@ namespace {
 /// Seconds that the pairs of the first round send; later rounds by the rate that was seen.
 constexpr double first_sending = 0.05;
 constexpr double least_sending = 0.02, most_sending = 0.5;
-/// What a pair is to send in a round: much more than what switches and shapers let pass at first (256 KiB are usual; on
-/// links of 100 Mbit/s, rounds of 0.1 s showed uplinks of 6 MB/s as 9 to 11, and often no racks).
+/// What a pair of ranks is to send in a round: much more than what switches and shapers let pass at first (256 KiB are
+/// usual; on links of 100 Mbit/s, rounds of 0.1 s showed uplinks of 6 MB/s as 9 to 11, and often no racks).
 constexpr double bytes_per_round = 6e6;
 /// Before a round has been seen; of memory, what the sampler takes.
 constexpr double first_price = 2 * first_sending, memory_price = 0.03;
 /// A pass of many nodes is a sample already, and each new partner is a connection that stays.
 constexpr std::int32_t most_passes = 6, most_passes_of_many = 2, many_nodes = 64;
+
+/// How much more a node is to reach than one rank alone, or one rank fills its links.
+constexpr double least_gain = 1.2;
+/// Of one rank of each node, before more ranks are to show whether they move more.
+constexpr std::int32_t least_rounds = 3;
 
 /// A pair's mean relative rate that tells that its nodes are surely in one rack, or in two.
 constexpr double surely_inside = 0.88, surely_across = 0.55;
@@ -61,9 +66,10 @@ std::vector<std::int32_t> order_of_pass(std::int32_t nodes, std::int32_t pass) {
 
 } // namespace
 
-Probe::Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess)
+Probe::Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess, std::int32_t ranks_of_node)
     : nodes_(nodes), share_(share), price_(first_price), sending_seconds_(first_sending),
-      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0), guess_(std::move(guess)) {
+      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0), growth_(ranks_of_node),
+      guess_(std::move(guess)) {
   racks_.rack_of.assign(static_cast<std::size_t>(std::max(nodes, 0)), 0);
   if (nodes < 2) part_ = Part::memory_alone;
 }
@@ -114,16 +120,40 @@ void Probe::settle(std::span<const Observation> by_node) {
   }
   const double sent = sending_seconds_;
   if (const double rate = median(most_received_); rate > 0)
-    sending_seconds_ = std::clamp(bytes_per_round / rate, least_sending, most_sending);
+    sending_seconds_ = std::clamp(bytes_per_round * growth_.enough() / rate, least_sending, most_sending);
   price_ = std::max(elapsed - sent, 0.0) + sending_seconds_;
   if (one_way && one_way_round_ == 2 * one_way_passes(nodes_) * rounds_of_a_pass(nodes_)) conclude_links();
   if (!one_way && round_ % rounds_of_a_pass(nodes_) == 0) conclude_pass();
 }
 
+/// Bytes per second that each node both sent and received, at best, from a round on; 0: it had no partner.
+std::vector<double> Probe::best_since(std::int32_t round) const {
+  const auto first =
+      std::find_if(rates_.begin(), rates_.end(), [&](const topo::TransferRate& rate) { return rate.round >= round; });
+  const topo::BestRates best(nodes_, std::span(first, rates_.end()));
+  std::vector<double> of_node;
+  for (std::size_t node = 0; node < best.sent.size(); ++node)
+    of_node.push_back(std::min(best.sent[node], best.received[node]));
+  return of_node;
+}
+
+/// After a pass that was to show whether its ranks move more than fewer did.
+void Probe::grow() {
+  const bool of_one_rank = growth_.senders() == 1;
+  const std::int32_t since = of_one_rank ? 0 : round_ - rounds_of_a_pass(nodes_);
+  if (of_one_rank && round_ < least_rounds) return; // the first round of two nodes tells too little
+  if (!growth_.settle(best_since(since))) return;
+  std::erase_if(rates_, [&](const topo::TransferRate& rate) { return rate.round < since; });
+  counts_from_ = since;
+}
+
 void Probe::conclude_pass() {
-  const bool first = round_ == rounds_of_a_pass(nodes_);
+  const std::int32_t pass = rounds_of_a_pass(nodes_);
+  if (growth_.is_open()) grow();
+  const bool first = round_ - counts_from_ == pass;
   const std::vector<std::int32_t> before = std::exchange(racks_, topo::racks_of(nodes_, rates_)).rack_of;
-  const bool last = round_ >= (nodes_ > many_nodes ? most_passes_of_many : most_passes) * rounds_of_a_pass(nodes_);
+  if (growth_.is_open()) return;
+  const bool last = round_ - counts_from_ >= (nodes_ > many_nodes ? most_passes_of_many : most_passes) * pass;
   const bool clear = racks_.inside > surely_inside && (racks_.racks == 1 || racks_.across < surely_across);
   const bool stable = racks_.rack_of == (first ? guess_ : before);
   // With fewer than four nodes there are no two racks of two; but a second look at each pair is wanted by outliers_of.
@@ -131,6 +161,8 @@ void Probe::conclude_pass() {
   if (!stable) racks_ = topo::without_racks(std::move(racks_));
   outliers_ = topo::outliers_of(racks_.rack_of, rates_, latencies_);
   failed_ = racks_.node_rate <= 0 || latencies_.empty();
+  if (growth_.senders() > 1) rate_of_rank_ = median(growth_.of_one_rank());
+  if (racks_.node_rate < least_gain * rate_of_rank_) rate_of_rank_ = 0; // it was a matter of noise
   const bool asks_which_way = nodes_ == 2 || !outliers_.cards.empty() || !outliers_.links.empty() ||
                               topo::has_slow_pair(racks_.rack_of, rates_);
   if (!failed_ && asks_which_way)
@@ -185,8 +217,9 @@ double Probe::message_seconds() const {
   double seconds = 0;
   for (const std::size_t bytes : message_sizes) {
     double way = 0;
-    if (topo::between_nodes(link()) && racks_.node_rate > 0)
-      way = empty + static_cast<double>(bytes) / (racks_.uplink > 0 ? racks_.uplink : racks_.node_rate);
+    double rate = racks_.uplink > 0 ? racks_.uplink : racks_.node_rate;
+    if (rate_of_rank_ > 0) rate = std::min(rate, rate_of_rank_);
+    if (topo::between_nodes(link()) && rate > 0) way = empty + static_cast<double>(bytes) / rate;
     seconds += std::max(seconds_of_a_size, ways * static_cast<double>(least_messages) * way);
   }
   return seconds;

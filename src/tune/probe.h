@@ -9,6 +9,9 @@
 // (topo::racks_of), and when they are clear, and the same as one pass before, that part is over. PLink (Luo et al.,
 // MLSys 2020, section 3) probes pairs one by one and so cannot see a shared uplink.
 //
+// The first pass has one rank of each node, the second one two, the third four, and so on, as long as the nodes reach
+// more (tune/growth.h); then what passes of fewer ranks saw is forgotten.
+//
 // A node that sends slowly also receives slowly then: what it answers waits behind what it sends. Where a card or a
 // link seems to be slow, and of two nodes always, two more passes tell which way it is: each pair meets twice in each,
 // for one way and for the other.
@@ -23,6 +26,7 @@
 #include "topo/link_matrix.h"
 #include "topo/outliers.h"
 #include "topo/racks.h"
+#include "tune/growth.h"
 #include "tune/message_times.h"
 #include "tune/rates.h"
 
@@ -37,7 +41,7 @@ class Probe {
 public:
   /// What one node saw in a round.
   struct Observation {
-    double received = 0; ///< bytes per second from its partner; 0: it had none
+    double received = 0; ///< bytes per second from its partner, of all its ranks together; 0: it had none
     double latency = 0;  ///< seconds, one way; 0: not measured
     double elapsed = 0;  ///< seconds that the round took there
     double failed = 0;   ///< not 0: it could not exchange; then the probe ends without a result
@@ -58,8 +62,8 @@ public:
 
   /// Of one node, only memory and messages are measured.
   /// `share` of the time that calls take may be spent; 0: never. `guess`: racks by node as somebody says they are;
-  /// where the first pass finds the same, no second one is needed.
-  Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess = {});
+  /// where the first pass finds the same, no second one is needed. `ranks_of_node`: of the smallest.
+  Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess = {}, std::int32_t ranks_of_node = 1);
 
   /// A call has taken this long, by a number that all ranks have agreed on.
   void earn(double seconds) { earned_ += share_ * seconds; }
@@ -82,6 +86,8 @@ public:
 
   /// The partners of the next round, by node; -1: none.
   std::vector<std::int32_t> partners() const;
+  /// So many ranks of each node exchange data with as many of its partner's.
+  std::int32_t senders() const { return growth_.senders(); }
   /// Seconds that its pairs send.
   double sending_seconds() const { return sending_seconds_; }
   /// Seconds within which a round is over, if nothing is broken. TCP sends a message that was lost five times again
@@ -106,6 +112,9 @@ public:
 
   /// After the part of links: what was found. `racks().racks` is 1 where there are none.
   const topo::Racks& racks() const { return racks_; }
+  /// Bytes per second that one rank sends and receives alone, where it takes several to fill a node's links; 0: one
+  /// does, or nothing is known.
+  double rate_of_rank() const { return rate_of_rank_; }
   /// What is slower than the rest.
   const topo::Outliers& outliers() const { return outliers_; }
   /// What was seen of each pair.
@@ -130,6 +139,8 @@ public:
 private:
   /// How often pairs have met before this round: a meeting is a round both ways, or one each way.
   std::int32_t meetings() const { return round_ + one_way_round_ / 2; }
+  std::vector<double> best_since(std::int32_t round) const;
+  void grow();
   void conclude_pass();
   void conclude_links();
   void set_price_of_messages();
@@ -142,6 +153,9 @@ private:
   double sending_seconds_;
   std::vector<double> most_received_; ///< by node
   std::int32_t round_ = 0;            ///< both ways
+  std::int32_t counts_from_ = 0;      ///< the first of those that count
+  Growth growth_;
+  double rate_of_rank_ = 0;
   std::int32_t one_way_round_ = 0;
   std::vector<topo::TransferRate> rates_, one_way_rates_;
   std::vector<topo::PairLatency> latencies_;

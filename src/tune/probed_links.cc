@@ -83,6 +83,7 @@ Profile profile_of(const Probe& probe, const NodeNames& names, const std::string
   std::sort(profile.hosts.begin(), profile.hosts.end());
   profile.latency = rounded_measurement(probe.latency());
   profile.bandwidth = rounded_measurement(racks.node_rate);
+  profile.bandwidth_of_rank = rounded_measurement(probe.rate_of_rank());
   if (racks.racks > 1) profile.levels.push_back(racks_in(probe, names));
   profile.slow = slow_hosts(probe.outliers(), host_of_node);
   for (const topo::AsymmetricLink& link : probe.outliers().links)
@@ -160,10 +161,14 @@ std::vector<std::string> sentences_of(const MessageTimesByLink& messages) {
 std::string sentence_of(const Probe& probe, const NodeNames& names) {
   const topo::Racks& racks = probe.racks();
   const std::vector<std::string>& host_of_node = names.hosts;
-  std::string line = fmt::format("{} nodes measured in {} rounds, {}: {:.4g} MB/s and {} from node to node, {:.0f}% of "
-                                 "the rate beside others",
+  std::string of_ranks;
+  if (probe.rate_of_rank() > 0)
+    of_ranks =
+        fmt::format(" ({} ranks of each; one alone has {:.4g} MB/s)", probe.senders(), probe.rate_of_rank() / 1e6);
+  std::string line = fmt::format("{} nodes measured in {} rounds, {}: {:.4g} MB/s{} and {} from node to node, {:.0f}% "
+                                 "of the rate beside others",
                                  host_of_node.size(), probe.rounds(), format_duration(probe.spent()),
-                                 racks.node_rate / 1e6, format_duration(probe.latency()), 100 * racks.inside);
+                                 racks.node_rate / 1e6, of_ranks, format_duration(probe.latency()), 100 * racks.inside);
   for (std::int32_t rack = 0; racks.racks > 1 && rack < racks.racks; ++rack) {
     if (rack == 0) {
       line += fmt::format(" in a rack, {:.0f}% across; uplinks of {:.4g} MB/s", 100 * racks.across, racks.uplink / 1e6);

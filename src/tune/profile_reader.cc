@@ -133,17 +133,22 @@ Status Reader::take_hosts(const Statement& statement) {
 }
 
 Status Reader::take_node(const Statement& statement) {
-  constexpr const char* keys[] = {"latency", "bandwidth"};
+  constexpr const char* keys[] = {"latency", "bandwidth", "rank"};
   if (auto status = once(statement, node_); !status) return status;
   const auto fields = Fields::of(file_, statement, 1, keys);
   if (!fields) return fields.error();
-  for (const char* key : keys)
+  for (const char* key : {"latency", "bandwidth"})
     if (!fields->find(key))
       return refusal(statement.line, fmt::format("'node' takes latency and bandwidth, and {} is "
                                                  "missing",
                                                  key));
   if (auto status = number(statement, *fields, "latency", profile_.latency); !status) return status;
-  return number(statement, *fields, "bandwidth", profile_.bandwidth);
+  if (auto status = number(statement, *fields, "bandwidth", profile_.bandwidth); !status) return status;
+  if (auto status = number(statement, *fields, "rank", profile_.bandwidth_of_rank); !status) return status;
+  if (profile_.bandwidth_of_rank < profile_.bandwidth) return ok();
+  return refusal(statement.line,
+                 fmt::format("rank={} is not less than bandwidth={} (leave it out where one rank fills a node's links)",
+                             printable(*fields->find("rank")), printable(*fields->find("bandwidth"))));
 }
 
 Status Reader::take_group(const Statement& statement, std::size_t level) {

@@ -52,7 +52,8 @@ std::string to_text(const Profile& profile) {
   writer.line("measured {} {}", time_text(profile.measured), profile.transport);
   write_hosts(writer, profile);
   if (profile.latency != 0 || profile.bandwidth != 0)
-    writer.line("node{}{}", latency_field(profile.latency), rate_field("bandwidth", profile.bandwidth));
+    writer.line("node{}{}{}", latency_field(profile.latency), rate_field("bandwidth", profile.bandwidth),
+                rate_field("rank", profile.bandwidth_of_rank));
   for (const HostLevel& level : profile.levels)
     for (const HostGroup& group : level.groups) {
       const std::vector<std::string> items = host_items(group.hosts);

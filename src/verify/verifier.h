@@ -32,7 +32,8 @@ struct Contract {
 ///  6. the expression of a chunk (operand order, association, rounding points) is the same on all ranks, and the same
 ///     whether or not a rank's call is in place. A reduce of one operand leaves it as it is.
 /// The slices of a window do not share input, output or scratch, so one slice stands for all of them (scratch is
-/// given to a later slice only after all steps of the earlier one have completed).
+/// given to a later slice only after all steps of the earlier one have completed; tests prove windows of up to three
+/// with the slice behind them).
 /// \return success, or an Error of kind argument that names rank, step and reason.
 Status verify(std::span<const sched::Program> programs, const Contract& contract);
 

@@ -17,5 +17,6 @@ EXTRA_DIST += \
 mpi_c_sources += tests/cluster/leaves.c tests/cluster/within.c
 EXTRA_DIST += tests/cluster/on_cluster.sh
 dist_check_SCRIPTS += tests/cluster/strata_on_cluster_test tests/cluster/device_on_cluster_test \
-  tests/cluster/faults_on_cluster_test tests/cluster/cards_on_cluster_test tests/cluster/links_test \
+  tests/cluster/faults_on_cluster_test tests/cluster/cards_of_ranks_test tests/cluster/cards_on_cluster_test \
+  tests/cluster/links_test \
   tests/cluster/mpich_on_cluster_test

@@ -34,7 +34,7 @@ public:
   void adopt(const std::vector<std::int32_t>& rack_of_node) {
     const tune::Situation& known = context_.situation_;
     const topo::Hierarchy plain = known.plain ? known.plain->hierarchy : known.job.hierarchy;
-    context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), {50e-6, 1e9, 0, 1e8});
+    context_.adopt_links(topo::with_racks(plain, context_.facts_, rack_of_node), {50e-6, 1e9, 0, 0, 1e8});
   }
   /// As if an earlier job had left it: so many bytes per second of each card; half of that of `slow`, if it is a host.
   void adopt_profile(double bandwidth, const std::string& slow = {}) {

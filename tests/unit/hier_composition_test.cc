@@ -2,6 +2,7 @@
 // Compositions over hierarchies of every kind, proved by the verifier, and run by the interpreter.
 #include "hierarchies.h"
 #include "interpreter.h"
+#include "share.h"
 #include "verify_mutations.h"
 
 #include <gtest/gtest.h>
@@ -82,6 +83,31 @@ TEST(Composition, OfSixtyFourRanksIsProved) {
     const topo::Hierarchy mapped = hierarchy(machine, shuffled(machine, random));
     for (const Composition& composition : some_compositions(mapped.levels.size(), 25, random))
       expect_proof(mapped, composition);
+  }
+}
+
+/// Nodes of 1 to 8 places, so many in all.
+Machine nodes_of(int places, std::mt19937& random) {
+  std::vector<int> sizes;
+  while (places > 0) {
+    sizes.push_back(std::min(places, 1 + static_cast<int>(random() % 8)));
+    places -= sizes.back();
+  }
+  return nodes(sizes);
+}
+
+TEST(Composition, OfEveryNumberOfRanksToSixtyFourIsProvedInEachMapping) {
+  const unsigned seed = new_seed();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937 random(seed);
+  Share share;
+  for (int ranks = 2; ranks <= 64; ++ranks) {
+    const Machine machine = nodes_of(ranks, random);
+    for (const Mapping& mapping : {by_slot(machine), by_node(machine), shuffled(machine, random)}) {
+      const topo::Hierarchy mapped = hierarchy(machine, mapping);
+      for (const Composition& composition : some_compositions(mapped.levels.size(), 3, random))
+        if (share.takes_next()) expect_proof(mapped, composition);
+    }
   }
 }
 

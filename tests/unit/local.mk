@@ -18,6 +18,7 @@ joinable_tests += \
   tests/unit/comm_staging_test.cc \
   tests/unit/comm_stream_calls_test.cc \
   tests/unit/engine_counts_test.cc \
+  tests/unit/engine_order_test.cc \
   tests/unit/engine_plan_test.cc \
   tests/unit/engine_scratch_test.cc \
   tests/unit/shm_channel_test.cc \
@@ -97,6 +98,7 @@ joinable_tests += \
   tests/unit/topo_regular_test.cc \
   tests/unit/transport_cards_test.cc \
   tests/unit/tune_choice_test.cc \
+  tests/unit/tune_growth_test.cc \
   tests/unit/tune_host_list_test.cc \
   tests/unit/tune_message_times_test.cc \
   tests/unit/tune_model_rates_test.cc \
@@ -112,7 +114,8 @@ joinable_tests += \
   tests/unit/verify_messages_test.cc \
   tests/unit/verify_mutations_test.cc \
   tests/unit/verify_races_test.cc \
-  tests/unit/verify_results_test.cc
+  tests/unit/verify_results_test.cc \
+  tests/unit/verify_window_test.cc
 if HAVE_UCX
 joinable_tests += tests/unit/transport_ucx_cards_test.cc tests/unit/transport_ucx_straight_test.cc \
   tests/unit/transport_ucx_test.cc

@@ -45,6 +45,8 @@ public:
   void narrow(std::size_t from, std::size_t to, double most) { narrow_[{from, to}] = most; }
   /// The node answers late.
   void delay(std::size_t node, double seconds) { latency_[node] += seconds; }
+  /// One rank of a node can send and receive at most this.
+  void limit_ranks(double most) { most_of_rank_ = most; }
 
   /// Half a round trip between two nodes, which noise only makes longer; across racks it takes twice as long.
   double latency(std::size_t a, std::size_t b) {
@@ -54,9 +56,11 @@ public:
 
   enum class Ways { both, ascending, descending };
 
-  /// What each node receives while all exchange with their partners. Both ways at once are as fast as the slower one:
-  /// what it answers waits behind what it sends.
-  std::vector<double> exchange(const std::vector<std::int32_t>& partners, Ways ways = Ways::both) {
+  /// What each node receives while all exchange with their partners, with so many ranks each. Both ways at once are as
+  /// fast as the slower one: what it answers waits behind what it sends.
+  std::vector<double> exchange(const std::vector<std::int32_t>& partners, Ways ways = Ways::both,
+                               std::int32_t senders = 1) {
+    most_of_senders_ = senders * most_of_rank_;
     std::vector<double> rates(partners.size(), 0);
     std::vector<bool> open(partners.size());
     for (std::size_t to = 0; to < partners.size(); ++to)
@@ -94,7 +98,7 @@ private:
     });
     double step = 1e18;
     const auto room = [&](std::size_t from, std::size_t to) {
-      double most = std::min(nic_out_[from], nic_in_[to]);
+      double most = std::min({nic_out_[from], nic_in_[to], most_of_senders_});
       if (const auto link = narrow_.find({from, to}); link != narrow_.end()) most = std::min(most, link->second);
       most -= rates[to];
       if (!crosses(from, to)) return most;
@@ -116,6 +120,7 @@ private:
   std::map<std::pair<std::size_t, std::size_t>, double> narrow_;
   std::vector<std::int32_t> rack_of_;
   double uplink_ = 0;
+  double most_of_rank_ = 1e15, most_of_senders_ = 1e15;
   double noise_;
   std::mt19937 random_, latency_random_;
 };

@@ -11,7 +11,8 @@ inline std::vector<Probe::Observation> observed(const Probe& probe, NetworkModel
   const std::vector<std::int32_t> partners = probe.partners();
   const bool one_way = probe.part() == Probe::Part::links_one_way;
   const auto way = probe.ascending() ? NetworkModel::Ways::ascending : NetworkModel::Ways::descending;
-  const std::vector<double> received = network.exchange(partners, one_way ? way : NetworkModel::Ways::both);
+  const std::vector<double> received =
+      network.exchange(partners, one_way ? way : NetworkModel::Ways::both, probe.senders());
   std::vector<Probe::Observation> seen;
   for (std::size_t node = 0; node < received.size(); ++node) {
     const double latency = partners[node] < 0 ? 0 : network.latency(node, static_cast<std::size_t>(partners[node]));
@@ -26,8 +27,9 @@ inline void measure_links(Probe& probe, NetworkModel& network) {
     probe.settle(observed(probe, network, 2 * probe.sending_seconds()));
 }
 
-inline Probe probed(NetworkModel& network, double share = 1) {
-  Probe probe(network.nodes(), share);
+/// Of nodes of so many ranks each.
+inline Probe probed(NetworkModel& network, std::int32_t ranks_of_node = 1) {
+  Probe probe(network.nodes(), 1, {}, ranks_of_node);
   measure_links(probe, network);
   return probe;
 }

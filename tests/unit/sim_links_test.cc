@@ -51,6 +51,27 @@ TEST(SimulatedLinks, TakeTwiceAsLongForTwoSendersToOneNode) {
   expect_microseconds(seen.finish[2], 2010);
 }
 
+// Two ranks of a node with an uplink of 1 GB/s, each of which can fill a quarter of it. (A message has the uplink for
+// itself; so what comes second begins later, though both could share it.)
+TEST(SimulatedLinks, TakeLongerFromARankThatCannotFillThem) {
+  const std::string text = free_nodes(2, 2);
+  const Machine limited = machine(text.substr(0, 7) + "rank=0.25GB/s, " + text.substr(7));
+  const Outcome one = run(limited, messages(4, {{0, 2}}), load(1000000));
+  expect_microseconds(one.finish[2], 4010);
+  expect_microseconds(one.finish[0], 4000);
+  const Outcome both = run(limited, messages(4, {{0, 2}, {1, 3}}), load(1000000));
+  expect_microseconds(both.finish[2], 4010);
+  expect_microseconds(both.finish[3], 5010);
+  const Outcome to_one = run(limited, messages(4, {{0, 2}, {1, 2}}), load(1000000));
+  expect_microseconds(to_one.finish[2], 8010);
+  const Outcome inside = run(limited, messages(4, {{0, 1}}), load(1000000));
+  expect_microseconds(inside.finish[1], 0);
+  const auto used = std::find_if(one.uses.begin(), one.uses.end(),
+                                 [&](const Use& use) { return to_text(limited, use.place) == "rank 0 out"; });
+  ASSERT_NE(used, one.uses.end());
+  EXPECT_EQ(used->bytes, 1000000);
+}
+
 TEST(SimulatedLinks, CarryBothDirectionsAtOnce) {
   const Outcome seen = run(machine(free_nodes(2, 1)), messages(2, {{0, 1}, {1, 0}}), load(1000000));
   expect_microseconds(seen.finish[0], 1010);

@@ -107,6 +107,26 @@ Situation two_racks() {
   return situation;
 }
 
+// Two nodes of four ranks, each of which can fill a quarter of its node's links.
+TEST(Choice, LetsAllRanksOfANodeSendWhereOneCannotFillItsLinks) {
+  Situation situation = cluster({4, 2});
+  LinkParameters& network = situation.parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
+  const auto seconds = [&](const char* ways) {
+    const auto composition = hier::composition_from(ways, situation.job.hierarchy);
+    EXPECT_TRUE(composition) << ways;
+    Costs costs;
+    return predict(situation.job, *composition, 64 * mebibyte, mebibyte, situation.parameters, costs).seconds(4);
+  };
+  const double all = seconds("direct+direct"), leader = seconds("direct.leader+direct");
+  EXPECT_LT(leader, 1.2 * all) << "a leader that fills the links is as good";
+  network.per_byte_of_rank = 4 * network.per_byte;
+  EXPECT_DOUBLE_EQ(seconds("direct+direct"), all);
+  EXPECT_GT(seconds("direct.leader+direct"), 3.5 * all);
+  const double native = predict_native(situation.job, 64 * mebibyte, situation.parameters);
+  network.per_byte_of_rank = 0;
+  EXPECT_GT(native, 2 * predict_native(situation.job, 64 * mebibyte, situation.parameters));
+}
+
 /// The sizes of the slices of all schedules that are long for devices, or of the others.
 std::set<std::size_t> slices(const Situation& situation, std::size_t bytes, bool long_ones) {
   std::set<std::size_t> sizes;

@@ -260,7 +260,7 @@ TEST(Probe, IsPaidOutOfWhatCallsTook) {
   EXPECT_LE(0.05 * calls, 0.81);
 }
 
-/// Ends the next round of a probe of four nodes, a rank on each, which takes so many seconds.
+/// Ends the next round of a probe of four nodes, which takes so many seconds.
 void settle_round(Probe& probe, NetworkModel& network, double seconds) {
   if (probe.measures_links()) {
     probe.settle(observed(probe, network, seconds));
@@ -290,7 +290,7 @@ TEST(Probe, NeverSpendsMoreThanItsShare) {
   for (int long_round = 0; long_round < rounds; ++long_round) {
     NetworkModel network(4, 118e6, 0.05, 1);
     network.slow_down_sending(1, 0.4); // so that there are rounds one way
-    Probe probe(4, share);
+    Probe probe(4, share, {}, 2);
     double earned = 0;
     for (rounds = 0; !probe.finished(); ++rounds) {
       for (; !probe.due(); earned += share * call) {

@@ -165,6 +165,21 @@ TEST(ProfileText, WhoseMessagesCannotBeIsRefused) {
   EXPECT_EQ(reason(with(twice, "end 7", "end 8")), "p.txt:10: 'messages' comes for the second time (first in line 9)");
 }
 
+TEST(ProfileText, TellsWhatOneRankOfANodeCanDo) {
+  const std::string text = with(four_hosts, "bandwidth=118.6MB/s", "bandwidth=118.6MB/s rank=61MB/s");
+  const auto profile = profile_from(text, "p.txt");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->bandwidth_of_rank, 61e6);
+  EXPECT_NE(to_text(*profile).find("node latency=25us bandwidth=118.6MB/s rank=61MB/s\n"), std::string::npos);
+  EXPECT_EQ(profile_from(to_text(*profile), "again")->bandwidth_of_rank, 61e6);
+  expect_refusal("bandwidth=118.6MB/s", "bandwidth=118.6MB/s rank=118.6MB/s",
+                 "p.txt:5: rank=118.6MB/s is not less than bandwidth=118.6MB/s (leave it out where one rank fills a "
+                 "node's links)");
+  expect_refusal("bandwidth=118.6MB/s", "bandwidth=118.6MB/s rank=-1MB/s",
+                 "p.txt:5: rank: '-1MB/s' is no rate (such as 118.6MB/s or 10Gbit/s, with k, M, G, T, Ki, Mi, Gi or "
+                 "Ti before B/s or bit/s)");
+}
+
 TEST(ProfileText, OfOneHostNeedsNoLink) {
   EXPECT_EQ(reason("strata-profile 1\nmeasured 2026-11-21T12:00:00Z ucx\nhost n1\nmemory copy=5GB/s\nend 3\n"),
             "it was taken");
