@@ -158,11 +158,12 @@ bool Handshake::is_on_one_machine() const {
 
 void Handshake::compare_options() {
   const auto compare = [&](const char* name, const auto& differs) {
-    for (int rank = 1; rank < ranks_; ++rank) {
-      if (!differs(hellos_[static_cast<std::size_t>(rank)].options, mine_.options)) continue;
-      complaints_.push_back(fmt::format("rank {} has another STRATA_{} than rank 0; rank 0's is used", rank, name));
-      return;
-    }
+    std::vector<std::int32_t> others;
+    for (int rank = 1; rank < ranks_; ++rank)
+      if (differs(hellos_[static_cast<std::size_t>(rank)].options, mine_.options)) others.push_back(rank);
+    if (!others.empty())
+      complaints_.push_back(fmt::format("{} {} another STRATA_{} than rank 0; rank 0's is used", ranks_text(others),
+                                        others.size() == 1 ? "has" : "have", name));
   };
   // Another STRATA_MODE, about which a context complains, brings another default of CONTEXT_CALLS.
   compare("CONTEXT_CALLS", [](const Early& one, const Early& other) {
@@ -170,6 +171,8 @@ void Handshake::compare_options() {
   });
   compare("REPRODUCIBLE", [](const Early& one, const Early& other) { return one.reproducible != other.reproducible; });
   compare("CHECK", [](const Early& one, const Early& other) { return one.check != other.check; });
+  // Its file is rank 0's alone; what counts for the others is whether there is one.
+  compare("TRACE", [](const Early& one, const Early& other) { return one.trace != other.trace; });
 }
 
 bool Handshake::ask_rank_0(Options& options) {
