@@ -174,6 +174,8 @@ Statistics Process::counted() {
   Statistics sum = statistics_;
   if (shared_memory_) sum.most_segment_bytes = shared_memory_->segment().most_leased_bytes();
   sum.most_scratch_bytes = scratch_.most_taken();
+  for (const auto& [name, started] : started_)
+    if (started.transport) sum.most_message_bytes += started.transport->most_message_bytes();
   if (device_) sum.device_by_path = device_->tallies();
   return sum;
 }

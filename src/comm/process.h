@@ -55,7 +55,7 @@ struct Statistics {
   std::map<std::string, Tally> device_by_path;    ///< calls with buffers in device memory, and what was copied for them
   std::uint64_t contexts = 0;
   /// The most that the process has held at a time, for all of its contexts; only Process::counted() knows it.
-  std::uint64_t most_segment_bytes = 0, most_scratch_bytes = 0;
+  std::uint64_t most_segment_bytes = 0, most_scratch_bytes = 0, most_message_bytes = 0;
   void add(const Statistics& other);
 };
 

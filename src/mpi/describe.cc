@@ -127,7 +127,8 @@ std::string describe(const comm::Statistics& statistics) {
                   {"device", tallies_of(statistics.device_by_path, "calls")},
                   {"contexts", statistics.contexts},
                   {"segment_bytes", statistics.most_segment_bytes},
-                  {"scratch_bytes", statistics.most_scratch_bytes}});
+                  {"scratch_bytes", statistics.most_scratch_bytes},
+                  {"message_bytes", statistics.most_message_bytes}});
 }
 
 } // namespace strata::mpi

@@ -75,8 +75,9 @@ std::string statistics_table(const comm::Statistics& statistics) {
   std::string text;
   for (const Section& section : sections)
     append(text, section, width);
-  text += fmt::format("contexts made: {}; most memory held for them, in bytes: shared {}, scratch {}",
-                      statistics.contexts, statistics.most_segment_bytes, statistics.most_scratch_bytes);
+  text += fmt::format("contexts made: {}; most memory held for them, in bytes: shared {}, scratch {}, messages {}",
+                      statistics.contexts, statistics.most_segment_bytes, statistics.most_scratch_bytes,
+                      statistics.most_message_bytes);
   return text;
 }
 

@@ -40,6 +40,8 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
     }
   }
   bytes_in_use_ += room;
+  if (bytes_in_use_ + idle_bytes_ > most_bytes())
+    most_bytes_.store(bytes_in_use_ + idle_bytes_, std::memory_order_relaxed);
   return buffer;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <vector>
 
@@ -27,7 +28,8 @@ public:
   Buffer* take(std::size_t bytes);
   void put(Buffer* buffer);
 
-  std::size_t bytes_in_use() const { return bytes_in_use_; }
+  /// The most that it has held at a time, in use and kept. Any thread.
+  std::size_t most_bytes() const { return most_bytes_.load(std::memory_order_relaxed); }
 
 private:
   static constexpr std::size_t smallest_log2 = 9;
@@ -38,6 +40,7 @@ private:
   std::size_t most_idle_bytes_;
   std::size_t idle_bytes_ = 0;
   std::size_t bytes_in_use_ = 0;
+  std::atomic<std::size_t> most_bytes_{0};
 };
 
 } // namespace strata::transport

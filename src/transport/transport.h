@@ -223,6 +223,10 @@ public:
   /// What was settled about network cards when it started, for the log: "sends through eth0, …", "lets …". Empty:
   /// nothing was asked for.
   virtual std::string network_note() const { return {}; }
+
+  /// The most bytes that it has held at a time of messages that had come and were not taken yet, and of buffers for
+  /// messages; what the library under it holds by itself does not count. Any thread.
+  virtual std::size_t most_message_bytes() const { return 0; }
 };
 
 /// What a transport needs of the process.

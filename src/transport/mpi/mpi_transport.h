@@ -30,6 +30,7 @@ public:
 
   const char* name() const override { return "mpi"; }
   const std::string& address() const override { return address_; }
+  std::size_t most_message_bytes() const override { return buffers_.most_bytes(); }
   Result<std::unique_ptr<Links>> link(std::span<const PeerAddress> ranks, std::int32_t self,
                                       const std::vector<bool>& members) override;
   std::size_t eager_limit() const override;

@@ -301,8 +301,14 @@ ucs_status_t UcxTransport::on_message(void* argument, const void* header_bytes, 
 // at the sender; UCS_OK gives it back.
 ucs_status_t UcxTransport::take_message(const WireHeader& header, void* payload, std::size_t bytes,
                                         const ucp_am_recv_param_t* parameters) {
-  if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0)
-    return deliver(header, {payload, bytes, nullptr}) ? UCS_INPROGRESS : UCS_OK;
+  if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
+    kept_bytes_ += bytes; // first: who waits for it may let it go within deliver()
+    const bool kept = deliver(header, {payload, bytes, nullptr});
+    if (kept && kept_bytes_ > most_kept_bytes_.load(std::memory_order_relaxed))
+      most_kept_bytes_.store(kept_bytes_, std::memory_order_relaxed);
+    if (!kept) kept_bytes_ -= bytes;
+    return kept ? UCS_INPROGRESS : UCS_OK;
+  }
 
   if (expected(header, bytes) == Expected::refused) return UCS_OK;
   if (idle_fetches_.empty()) {
@@ -369,6 +375,7 @@ void UcxTransport::end_fetch(Fetch& fetch, ucs_status_t status) {
 void UcxTransport::let_go(const Payload& payload) {
   if (payload.handle == &where_it_belongs) return;
   if (payload.handle != nullptr) return buffers_.put(static_cast<BufferPool::Buffer*>(payload.handle));
+  kept_bytes_ -= payload.size;
   ucp_am_data_release(worker_, const_cast<void*>(payload.bytes));
 }
 

@@ -17,6 +17,7 @@
 #include "transport/carrier.h"
 #include "transport/network_cards.h"
 
+#include <atomic>
 #include <set>
 #include <sys/types.h>
 #include <ucp/api/ucp.h>
@@ -35,6 +36,9 @@ public:
   std::size_t eager_limit() const override { return eager_limit_; }
   std::string memory_kinds() const override;
   std::string network_note() const override { return network_note_; }
+  std::size_t most_message_bytes() const override {
+    return buffers_.most_bytes() + most_kept_bytes_.load(std::memory_order_relaxed);
+  }
 
 private:
   struct Peer {
@@ -102,6 +106,8 @@ private:
   std::map<std::string, PeerNumber> peer_numbers_;
   std::set<std::string> early_greetings_; ///< addresses that greeted before anything needed them
   BufferPool buffers_;
+  std::size_t kept_bytes_ = 0; ///< of payloads that UCX received and waits to get back
+  std::atomic<std::size_t> most_kept_bytes_{0};
   std::vector<std::unique_ptr<Fetch>> fetches_; ///< all that were ever made
   std::vector<Fetch*> idle_fetches_;
   std::vector<Fetch*> wanted_fetches_; ///< announced within ucp_worker_progress(), started after it
