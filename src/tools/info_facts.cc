@@ -111,7 +111,9 @@ json transport_facts(comm::Process& process, const std::vector<std::string>& fol
   }
   const bool module = !mpi_modules(folders).empty();
   rows.push_back(transport_row("mpi", module,
-                               module ? "in MPI programs only" : "this installation has no module for an MPI library"));
+                               module ? "in MPI programs only; where all ranks are on one machine, only without shm in "
+                                        "STRATA_TRANSPORTS"
+                                      : "this installation has no module for an MPI library"));
   return rows;
 }
 
