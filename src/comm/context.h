@@ -27,6 +27,7 @@
 namespace strata::comm {
 
 class Courier;
+struct CourierWay;
 
 /// One checked request for an all-reduce.
 struct Call {
@@ -322,7 +323,13 @@ private:
 
   // context_messages.cc
   bool probe_messages();
+  struct Couriers;
+  Result<Couriers> connect_couriers(const CourierWay& way);
+  struct RoundOfAll;
+  Result<RoundOfAll> round_of_all(const topo::RingNeighbours& ring);
+  bool probe_messages_of_all();
   bool conclude_messages();
+  void leave_cores_for(double seconds) const;
   bool time_messages(Courier* courier, bool asks, std::byte* payload, tune::SecondsBySize& times);
 
   // context_run.cc

@@ -117,6 +117,8 @@ void Context::adopt_profile(const KnownProfile& known) {
   adopt_links(*hierarchy, numbers);
   tune::take_rates(situation_.parameters, profile->cache, profile->memory, static_cast<double>(profile->cache_share));
   tune::take_messages(situation_.parameters, profile->messages);
+  const bool has_as_many_senders = situation_.job.ranks_per_node >= profile->gap_senders;
+  tune::take_gap(situation_.parameters, has_as_many_senders ? profile->gap : 0);
   probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
   profile_doubts_.reset();
   if (situation_.job.nodes > 1 && is_all_in_the_model(*profile)) profile_doubts_ = 0;

@@ -167,10 +167,13 @@ Context::observations_of_nodes(const std::vector<tune::Probe::Observation>& by_r
 bool Context::run_probe() {
   bool exchanged = false;
   const auto steps = [&] {
+    using Part = tune::Probe::Part;
     if (probe_->measures_links())
       exchanged = probe_links();
+    else if (probe_->part() == Part::messages)
+      exchanged = probe_messages();
     else
-      exchanged = probe_->part() == tune::Probe::Part::messages ? probe_messages() : probe_memory();
+      exchanged = probe_->part() == Part::messages_of_all ? probe_messages_of_all() : probe_memory();
   };
   Status ran = bootstrap_->run(steps);
   if (ran) return exchanged;

@@ -56,18 +56,19 @@ double there_and_back(Courier& courier, std::byte* payload, std::size_t bytes, N
 
 double Courier::seconds() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-Result<std::unique_ptr<ChannelCourier>> ChannelCourier::prepare(transport::Links& links, std::int32_t peer,
+Result<std::unique_ptr<ChannelCourier>> ChannelCourier::prepare(transport::Links& links, const CourierWay& way,
                                                                 std::uint32_t plan, double patience,
                                                                 engine::Waiter waiter) {
   const sched::Tag tag{0, sched::broadcast_phase, 0};
   transport::ChannelShape shape;
   shape.plan = plan;
-  shape.window = 2;
-  shape.outgoing = {{tag, 0, {peer}, message_timing_bytes}};
-  shape.incoming = {{tag, 0, peer, message_timing_bytes}};
+  shape.window = way.ahead;
+  shape.outgoing = {{tag, 0, way.to, way.most_bytes}};
+  for (const std::int32_t peer : way.from)
+    shape.incoming.push_back({tag, 0, peer, way.most_bytes});
   auto channel = links.prepare(shape);
   if (!channel) return channel.error();
-  return std::unique_ptr<ChannelCourier>(new ChannelCourier(std::move(*channel), patience, waiter));
+  return std::unique_ptr<ChannelCourier>(new ChannelCourier(std::move(*channel), way.from.size(), patience, waiter));
 }
 
 template <typename Condition>
@@ -98,6 +99,8 @@ bool ChannelCourier::end_turn() {
 
 bool ChannelCourier::send(const std::byte* payload, std::size_t bytes) {
   if (!end_turn()) return false;
+  if (bytes <= kept_.size()) // nobody's answer may come before it has left
+    payload = static_cast<const std::byte*>(std::memcpy(kept_.data(), payload, bytes));
   if (channel_->shares_memory()) {
     void* room = nullptr;
     if (!wait_until([&] { return (room = channel_->room(0, sent_)) != nullptr; })) return false;
@@ -112,9 +115,12 @@ bool ChannelCourier::send(const std::byte* payload, std::size_t bytes) {
 
 bool ChannelCourier::receive(std::byte* payload, std::size_t bytes) {
   const void* arrived = nullptr;
-  if (!wait_until([&] { return (arrived = channel_->arrived(0, received_)) != nullptr; })) return false;
+  if (!wait_until([&] { return (arrived = channel_->arrived(next_source_, received_)) != nullptr; })) return false;
   std::memcpy(payload, arrived, bytes);
-  channel_->release(0, received_++);
+  channel_->release(next_source_, received_);
+  if (++next_source_ < sources_) return true;
+  next_source_ = 0;
+  ++received_;
   return true;
 }
 
@@ -166,6 +172,39 @@ bool answer_messages(Courier& courier, std::byte* payload) {
     if (next == Next::next_size) ++size;
   }
   return true;
+}
+
+double pass_around(Courier& courier, double seconds, const RingPart& part) {
+  constexpr std::size_t most_parts = 8;
+  std::array<double, most_parts + 1> parts{};
+  std::size_t count = 0;
+  const double start = courier.seconds();
+  double begun = start;                      // this part
+  std::uint64_t first_of_part = 0, last = 0; // last: the round that is; 0: nobody has said
+  for (std::uint64_t round = 1; last == 0 || round <= last; ++round) {
+    if (part.decides && last == 0 && courier.seconds() - start >= seconds)
+      last = round + static_cast<std::uint64_t>(part.size); // by then it has been around
+    std::array<std::byte, passed_bytes> payload{};
+    std::memcpy(payload.data(), &last, passed_bytes);
+    if (!courier.send(payload.data(), passed_bytes)) return 0;
+    for (std::size_t source = 0; source < part.sources; ++source) {
+      if (!courier.receive(payload.data(), passed_bytes)) return 0;
+      std::uint64_t said = 0;
+      std::memcpy(&said, payload.data(), passed_bytes);
+      last = std::max(last, said);
+    }
+    const double now = courier.seconds();
+    const bool is_over = now - begun >= seconds / most_parts || round == last;
+    if (!is_over || count == parts.size()) continue;
+    parts[count++] = (now - begun) / static_cast<double>(round - first_of_part);
+    begun = now;
+    first_of_part = round;
+  }
+  // The first part finds caches cold, and ranks that have not begun.
+  auto* const begin = parts.data() + (count > 2 ? 1 : 0);
+  auto* const end = parts.data() + count;
+  std::nth_element(begin, begin + (end - begin) / 2, end);
+  return std::max(begin[(end - begin) / 2], 1e-9);
 }
 
 } // namespace strata::comm

@@ -7,6 +7,7 @@
 #include "transport/transport.h"
 #include "tune/message_times.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,17 +26,28 @@ public:
   virtual double seconds() const;
 };
 
+/// Bytes of what is passed around a ring.
+inline constexpr std::size_t passed_bytes = sizeof(std::uint64_t);
+
+/// Whom a rank sends to, and from whom it receives, messages of so many bytes at most. `ahead`: about how many more of
+/// them one may have sent than the other has taken; 2 where each answers the other's.
+struct CourierWay {
+  std::vector<std::int32_t> to, from;
+  std::size_t most_bytes = 0;
+  std::uint32_t ahead = 2;
+};
+
 /// By a channel of strata's own. All ranks of the context take part in making one: prepare(), an exchange of the
 /// announcements, connect().
 class ChannelCourier final : public Courier {
 public:
   /// `plan` is a number that no plan of the context has. Messages that take longer than `patience` seconds fail.
-  static Result<std::unique_ptr<ChannelCourier>> prepare(transport::Links& links, std::int32_t peer, std::uint32_t plan,
-                                                         double patience, engine::Waiter waiter);
+  static Result<std::unique_ptr<ChannelCourier>> prepare(transport::Links& links, const CourierWay& way,
+                                                         std::uint32_t plan, double patience, engine::Waiter waiter);
   std::uint64_t announcement() const { return channel_->announcement(); }
   /// `announcements` by rank.
   Status connect(std::span<const std::uint64_t> announcements) { return channel_->connect(announcements); }
-  /// Whether the peer was heard of within the patience.
+  /// Whether its peers were heard of within the patience.
   bool hear_of_peer();
   /// While the peer is not as far: it may need answers.
   void keep_connecting() {
@@ -43,7 +55,9 @@ public:
     (void)channel_->connected();
   }
 
+  /// To all that it sends to. A payload of more than passed_bytes stays as it is until their answers have come.
   bool send(const std::byte* payload, std::size_t bytes) override;
+  /// From those that it receives from in turn, each before the next message of the first.
   bool receive(std::byte* payload, std::size_t bytes) override;
   /// Waits until nothing of it is under way, and lets the peer know; false: that will not be. When both sides have
   /// done it, it may be destroyed.
@@ -52,13 +66,17 @@ public:
   static void abandon(std::unique_ptr<ChannelCourier> courier);
 
 private:
-  ChannelCourier(std::unique_ptr<transport::Channel> channel, double patience, engine::Waiter waiter)
-      : channel_(std::move(channel)), patience_(patience), waiter_(waiter) {}
+  ChannelCourier(std::unique_ptr<transport::Channel> channel, std::size_t sources, double patience,
+                 engine::Waiter waiter)
+      : channel_(std::move(channel)), sources_(sources), patience_(patience), waiter_(waiter) {}
   template <typename Condition>
   bool wait_until(const Condition& condition);
   bool end_turn();
 
   std::unique_ptr<transport::Channel> channel_;
+  std::size_t sources_;
+  std::size_t next_source_ = 0;
+  std::array<std::byte, passed_bytes> kept_{}; ///< what is sent, as long as that lasts
   double patience_;
   engine::Waiter waiter_;
   std::uint64_t sent_ = 0, received_ = 0, finished_ = 0; ///< messages, each in a slice of its own
@@ -96,5 +114,17 @@ inline constexpr std::size_t message_timing_bytes = tune::message_sizes.back();
 tune::SecondsBySize ask_messages(Courier& courier, std::byte* payload, double seconds_each, std::size_t least);
 /// The side that answers, until the other is through. False: it failed.
 bool answer_messages(Courier& courier, std::byte* payload);
+
+/// What a rank does in a ring of so many.
+struct RingPart {
+  std::int32_t size;
+  std::size_t sources; ///< from which a message comes in each round
+  bool decides;        ///< when it is enough; one rank of the ring
+};
+
+/// Every rank of a ring sends a short message and takes those that come, round after round, for about `seconds`. What a
+/// round took: the median over parts of that time, so that a pause of one process does not count. 0: it failed. Takes
+/// no memory.
+double pass_around(Courier& courier, double seconds, const RingPart& part);
 
 } // namespace strata::comm

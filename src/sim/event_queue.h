@@ -15,7 +15,8 @@ struct Event {
     step_ended, ///< the core has run `step`
     left,       ///< a message of `step` has left its node
     enters,     ///< `message` comes to the link `stage` of its way
-    arrives     ///< `message` can be taken
+    arrives,    ///< `message` can be taken
+    queues      ///< `message` waits for its turn to leave, where a node has a gap between messages
   };
   double time = 0;
   std::int32_t rank = 0; ///< that sends or runs

@@ -50,6 +50,7 @@ Machine machine_from(const MachineLine& line, const Mapping& mapping) {
   machine.core = line.core;
   machine.memory_per_byte = line.memory_per_byte;
   machine.rank_per_byte = line.rank_per_byte;
+  machine.gap = line.gap;
   std::int64_t group_places = 1;
   std::vector<std::int64_t> keys(order.size());
   for (auto level = line.levels.rbegin(); level != line.levels.rend(); ++level) {

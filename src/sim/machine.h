@@ -73,6 +73,7 @@ struct Machine {
   double memory_per_byte =
       0;                    ///< seconds that the memory of a node needs for a byte that a core reads or writes; 0: none
   double rank_per_byte = 0; ///< seconds a byte takes that one rank sends, or receives, between nodes; 0: no limit
+  double gap = 0;           ///< seconds that messages of a node, of any size, take in turn before they have its way out
 };
 
 inline constexpr std::int64_t most_ranks = 1000000;
@@ -95,6 +96,7 @@ struct MachineLine {
   Core core;
   double memory_per_byte = 0;
   double rank_per_byte = 0;
+  double gap = 0;
 };
 
 /// Parses a machine line, outermost level first, such as
@@ -115,6 +117,7 @@ struct MachineLine {
 ///   beyond=RATE    core only: at which it copies what is not kept  as copy
 ///   memory=RATE    node only: of what all its cores read and write unlimited
 ///   rank=RATE      node only: of what one rank alone sends, and receives, over the uplink; unlimited
+///   gap=TIME       node only: of each message of all its ranks in turn, before its bytes have the uplink; 0s
 /// TIME is a number and s, ms, us or ns, up to 10s. RATE is a number and B/s or bit/s, with k, M, G or T (1000) or Ki,
 /// Mi, Gi or Ti (1024) before it, 1kB/s to 1000TB/s; or `unlimited`. BYTES have an optional K, M or G (1024).
 /// `ranks=N` uses only N of the places.

@@ -63,6 +63,7 @@ constexpr KeyRow key_rows[] = {
     {"beyond", Quantity::rate, "core", nullptr, &Core::beyond_per_byte, nullptr},
     {"memory", Quantity::rate, "node", nullptr, nullptr, &MachineLine::memory_per_byte},
     {"rank", Quantity::rate, "node", nullptr, nullptr, &MachineLine::rank_per_byte},
+    {"gap", Quantity::time, "node", nullptr, nullptr, &MachineLine::gap},
 };
 
 constexpr double longest_time = 10, least_rate = 1e3, greatest_rate = 1e15;

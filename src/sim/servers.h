@@ -58,6 +58,13 @@ public:
   }
   bool is_limited(std::size_t server) const { return servers_[server].per_byte > 0; }
 
+  /// When a message that a rank has sent by `time` comes to its node's way out: a gap after those before it, which may
+  /// not come later.
+  double come_out(std::int32_t rank, double time) {
+    double& last = last_out_[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(rank)])];
+    return last = std::max(time, last) + machine_.gap;
+  }
+
   std::size_t count() const { return servers_.size(); }
   Place place_of(std::size_t server) const;
   std::int64_t bytes(std::size_t server) const { return servers_[server].bytes; }
@@ -75,6 +82,7 @@ private:
   std::vector<std::size_t> first_of_tier_;
   std::size_t first_memory_ = 0, first_rank_ = 0;
   std::vector<Server> servers_;
+  std::vector<double> last_out_; ///< by node
 };
 
 } // namespace strata::sim

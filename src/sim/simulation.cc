@@ -105,6 +105,13 @@ void Simulation::handle(const Event& event) {
   case Event::Kind::left:
     fulfil(event.rank, event.slice, event.step);
     return;
+  case Event::Kind::queues: {
+    Event enters = event;
+    enters.kind = Event::Kind::enters;
+    enters.time = enters.end = servers_.come_out(event.rank, event.time);
+    events_.push(enters);
+    return;
+  }
   case Event::Kind::enters:
     travel(event);
     return;

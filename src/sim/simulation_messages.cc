@@ -48,7 +48,8 @@ double Simulation::run_send(std::int32_t rank, std::int32_t slice, Index step, s
     if (in_memory(sent)) continue;
     time += link_of(sent).per_message;
     ++waiting(slice, step); // until it has left
-    events_.push({time, rank, slice, step, sent, Event::Kind::enters, 0, time});
+    const auto next = machine_.gap > 0 ? Event::Kind::queues : Event::Kind::enters;
+    events_.push({time, rank, slice, step, sent, next, 0, time});
   }
   return time;
 }

@@ -26,6 +26,9 @@
 //                                |==c==|
 //     node 1 down        :latency:|==a==|
 //
+// A node may send its messages no faster than one in a gap, whatever their size: where cores are shared, or a card has
+// a pace of its own, messages of all ranks hinder each other.
+//
 // A send is complete when its last message has left its node (see what schedule.h says of buffering). The result is the
 // same in every run: events of one time are ordered by rank, slice and step.
 //

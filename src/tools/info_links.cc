@@ -113,6 +113,8 @@ json links_facts(const tune::Profile& profile, const json& job, std::int64_t now
                 {"age_seconds", now - profile.measured},
                 {"transport", profile.transport},
                 {"bytes_per_second_of_rank", number_or_null(profile.bandwidth_of_rank)},
+                {"gap_seconds", number_or_null(profile.gap)},
+                {"gap_senders", number_or_null(profile.gap_senders)},
                 {"levels", level_facts(profile, hierarchy_of(job), hosts)},
                 {"slow", slow},
                 {"asymmetric", asymmetric},
@@ -187,6 +189,8 @@ std::vector<std::string> link_lines(const json& job) {
       lines.push_back("  " + tune::sentence_of(cache, memory));
     for (const std::string& line : tune::sentences_of(messages_of(links["messages"])))
       lines.push_back("  " + line);
+    if (const json& gap = links["gap_seconds"]; gap.is_number())
+      lines.push_back("  " + tune::sentence_of_gap(gap.get<double>()));
   }
   std::map<std::string, std::set<std::string>> at_switch;
   const json& switches = job["switches"];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The network of a machine out of a profile (strata-profile(5)) instead of a line.
+#include "base/quantity.h"
 #include "base/text.h"
 #include "base/text_file.h"
 #include "tools/sim.h"
@@ -78,7 +79,8 @@ double latency_between_nodes(const tune::Profile& profile) {
 
 Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const std::string& node) {
   // By itself first, so that a complaint names a column of what was written.
-  if (const auto inner = sim::machine_line_from(node); !inner)
+  const auto inner = sim::machine_line_from(node);
+  if (!inner)
     return inner.error();
   else if (inner->levels.front().medium == sim::Medium::network)
     return argument_error(fmt::format("{} lies outside of a node, and that is the profile's to say (allowed: "
@@ -91,6 +93,8 @@ Result<sim::MachineLine> line_with_profile(const tune::Profile& profile, const s
     numbers += fmt::format("{}uplink={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth);
   if (profile.bandwidth_of_rank > 0)
     numbers += fmt::format("{}rank={:.0f}B/s", numbers.empty() ? "" : ", ", profile.bandwidth_of_rank);
+  if (profile.gap > 0 && inner->places_of_node() >= profile.gap_senders)
+    numbers += fmt::format("{}gap={}", numbers.empty() ? "" : ", ", duration_text(std::min(profile.gap, 10.0)));
   return sim::machine_line_from(
       fmt::format("node:{}{} {}", profile.hosts.size(), numbers.empty() ? "" : "(" + numbers + ")", node),
       defaults_of(profile));

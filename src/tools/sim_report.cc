@@ -129,6 +129,7 @@ std::string document_of(const SimFlags& flags, const std::vector<SimRow>& rows) 
                      {"step_seconds", flags.machine.core.step}}},
                    {"memory_bytes_per_second", rate_json(flags.machine.memory_per_byte)},
                    {"rank_bytes_per_second", rate_json(flags.machine.rank_per_byte)},
+                   {"gap_seconds", flags.machine.gap},
                    {"rows", json::array()}};
   for (const SimRow& row : rows)
     document["rows"].push_back(row_json(flags, row));

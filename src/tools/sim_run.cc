@@ -33,13 +33,14 @@ tune::Parameters parameters_of(const sim::Machine& machine) {
   if (memory < machine.tiers.size()) {
     const sim::Link& link = machine.tiers[memory].link;
     parameters.links[index_of(topo::LinkKind::network)] = {
-        link.latency, link.per_message, link.per_byte, link.read_per_byte, link.reduce_per_byte, machine.rank_per_byte};
+        link.latency,         link.per_message,      link.per_byte, link.read_per_byte,
+        link.reduce_per_byte, machine.rank_per_byte, machine.gap};
   }
   if (memory + 1 < machine.tiers.size()) {
     const sim::Link &node = machine.tiers[memory].link, &rack = machine.tiers[memory + 1].link;
     parameters.links[index_of(topo::LinkKind::uplink)] = {
-        node.latency + rack.latency, rack.per_message,     rack.per_byte,
-        rack.read_per_byte,          rack.reduce_per_byte, machine.rank_per_byte};
+        node.latency + rack.latency, rack.per_message,      rack.per_byte, rack.read_per_byte,
+        rack.reduce_per_byte,        machine.rank_per_byte, machine.gap};
   }
   // The simulator knows neither caches that a stage leaves its results in, nor the start of a slice.
   parameters.schedule_in_memory = 1;

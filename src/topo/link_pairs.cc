@@ -2,6 +2,7 @@
 #include "topo/link_pairs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace strata::topo {
@@ -80,6 +81,63 @@ std::vector<RankPair> pairs_joined_by(LinkKind kind, std::span<const RankFacts> 
     if (pair.first >= 0) pairs.push_back(pair);
   }
   return between_nodes(kind) ? between(kind, nodes_of_rack) : pairs;
+}
+
+namespace {
+
+/// Of `count` things in blocks of at most `most`, as even as may be: the block of one of them.
+struct Block {
+  std::size_t begin, size;
+};
+Block block_of(std::size_t one, std::size_t count, std::size_t most) {
+  const std::size_t blocks = (count + most - 1) / most;
+  const auto begin = [&](std::size_t block) { return block * count / blocks; };
+  std::size_t block = 0;
+  while (begin(block + 1) <= one)
+    ++block;
+  return {begin(block), begin(block + 1) - begin(block)};
+}
+
+} // namespace
+
+RingNeighbours ring_neighbours(std::int32_t rank, std::span<const RankFacts> facts,
+                               std::span<const std::int32_t> rack_of, int messages) {
+  constexpr std::size_t most_nodes = 8, most_places = 4;
+  constexpr double golden_ratio = 0.6180339887498949; // its multiples, without their whole parts, are spread evenly
+  std::map<std::int32_t, std::vector<std::int32_t>> ranks_of_node;
+  for (std::size_t one = 0; one < facts.size(); ++one)
+    ranks_of_node[facts[one].memory_group].push_back(static_cast<std::int32_t>(one));
+  const std::int32_t own = facts[static_cast<std::size_t>(rank)].memory_group;
+  const auto rack = [&](std::int32_t node) { return rack_of.empty() ? 0 : rack_of[static_cast<std::size_t>(node)]; };
+  std::vector<std::pair<double, std::int32_t>> nodes; // of this rack, in the order of the ring
+  std::size_t places = SIZE_MAX;
+  for (const auto& [node, ranks] : ranks_of_node) {
+    places = std::min(places, ranks.size());
+    if (rack(node) == rack(own))
+      nodes.emplace_back(std::fmod(golden_ratio * static_cast<double>(nodes.size()), 1), node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  const auto at_own = std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.second == own; });
+  const std::vector<std::int32_t>& mine = ranks_of_node[own];
+  const auto node = static_cast<std::size_t>(at_own - nodes.begin());
+  const auto place = static_cast<std::size_t>(std::find(mine.begin(), mine.end(), rank) - mine.begin());
+  if (nodes.size() < 2 || place >= places) return {};
+  const Block of_nodes = block_of(node, nodes.size(), most_nodes), of_places = block_of(place, places, most_places);
+  const std::size_t size = of_nodes.size * of_places.size;
+  const std::size_t self = (place - of_places.begin) * of_nodes.size + node - of_nodes.begin;
+  const auto at = [&](std::size_t index) {
+    const std::int32_t of_index = nodes[of_nodes.begin + index % of_nodes.size].second;
+    return ranks_of_node[of_index][of_places.begin + index % size / of_nodes.size];
+  };
+  RingNeighbours ring;
+  ring.size = static_cast<std::int32_t>(size);
+  ring.is_first = self == 0;
+  for (std::size_t distance = 1; distance < size && ring.to.size() < static_cast<std::size_t>(messages); ++distance) {
+    if (distance % of_nodes.size == 0) continue; // the same node
+    ring.to.push_back(at(self + distance));
+    ring.from.push_back(at(self + size - distance));
+  }
+  return ring;
 }
 
 } // namespace strata::topo

@@ -22,23 +22,40 @@ struct LevelCost {
   double uplink = 0; ///< of a rack
   double rank = 0;   ///< of a rank's core
   double flow = 0;   ///< of what a rank sends, where one alone cannot fill a node's links
+  double pace = 0;   ///< of a node's messages, one after the other, whatever their size
   double chain = 0;  ///< work of those that do it one after the other
-  double work() const { return std::max({nic, uplink, rank, flow}); }
+  double work() const { return std::max({nic, uplink, rank, flow, pace}); }
 };
+
+/// Of a type whose size the model is not told: that of float and int.
+constexpr double usual_element_bytes = 4;
+
+/// How many elements are in so many bytes.
+double elements_in(double bytes) { return std::max(1.0, std::floor(bytes / usual_element_bytes)); }
 
 /// What the longest chain of messages takes beside latencies, where that is more than the work of any member: of trees.
 /// `per_byte`: seconds on the links.
 double chain_of(const coll::Cost& counts, double bytes, const LinkParameters& link, double per_byte, double crowding) {
   if (counts.chain_messages == 0) return 0;
   const double chain = bytes * (counts.chain > 0 ? counts.chain : std::max(counts.sent, counts.received));
-  return chain * per_byte +
+  return chain * per_byte + counts.chain_messages * std::max(0.0, link.gap - link.per_message * crowding) +
          (counts.chain_messages * link.per_message + chain * (link.read_per_byte + link.reduce_per_byte)) * crowding;
 }
 
-/// Ranks that work at a level, of the largest node and of the largest rack.
+/// Ranks that work at a level, of the largest node and of the largest rack; and of a node, those that have an element,
+/// and the part of their messages that hold one: others are not sent.
 struct Working {
   double of_node, of_rack;
+  double senders = 1, messages = 1;
 };
+
+/// Seconds for which the messages of a node keep each other waiting. Where few hold an element, each round of a
+/// reduce-scatter has one; who has an element in an all-gather sends as many as ever.
+double gaps_of(const coll::Cost& counts, double gap, const Working& working) {
+  const double fewest = std::min(counts.rounds, counts.messages);
+  const double messages = counts.reduced > 0 ? std::max(counts.messages * working.messages, fewest) : counts.messages;
+  return messages * gap * working.senders;
+}
 
 LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& parameters, const JobShape& job,
                   topo::LinkKind kind, const Working& working) {
@@ -59,6 +76,7 @@ LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& para
   cost.latency = counts.rounds * (crossing > 0 ? std::max(link.latency, uplink.latency) : link.latency);
   cost.rank = rank_time * job.crowding;
   cost.nic = counts.sent * bytes * network_per_byte * working.of_node;
+  cost.pace = gaps_of(counts, link.gap, working);
   cost.flow = counts.sent * bytes * link.per_byte_of_rank;
   cost.uplink = counts.sent * bytes * uplink.per_byte * working.of_rack * crossing;
   // Chains of ranks that share a link are on it at once for about a half of the time.
@@ -153,6 +171,19 @@ void take_messages(Parameters& parameters, const MessageTimesByLink& messages) {
   }
 }
 
+void take_gap(Parameters& parameters, double gap) {
+  for (const topo::LinkKind kind : {topo::LinkKind::network, topo::LinkKind::uplink})
+    parameters.links[static_cast<std::size_t>(kind)].gap = gap;
+}
+
+void bound_latency(Parameters& parameters, double latency) {
+  double& network = parameters.links[static_cast<std::size_t>(topo::LinkKind::network)].latency;
+  double& uplink = parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)].latency;
+  const double bounded = std::min(network, latency);
+  if (uplink == network) uplink = bounded; // what was not told apart is one
+  network = bounded;
+}
+
 JobShape shape_of(const topo::Hierarchy& hierarchy, std::span<const topo::RankFacts> facts,
                   std::span<const std::uint32_t> usable_cores) {
   JobShape job;
@@ -200,7 +231,8 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
   double first = parameters.slice;
-  double nic = 0, uplink = 0, rank = 0, flow = 0; // work of one slice, over all levels, which share a rank's time
+  double nic = 0, uplink = 0, rank = 0, flow = 0,
+         pace = 0; // work of one slice, over all levels, which share a rank's time
   bool in_memory = false;
   Working working{static_cast<double>(job.ranks_per_node), static_cast<double>(job.ranks_per_rack)};
   double share = 1; // of the slice, that a rank works on at this level
@@ -208,6 +240,9 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
     const hier::LevelPlan& plan = composition.levels[l];
     const topo::LinkKind kind = job.hierarchy.levels[l].link;
     const int members = job.members[l];
+    const bool scatters = plan.shape == hier::Shape::scatter;
+    working.senders = std::min(working.of_node, elements_in(slice));
+    working.messages = scatters ? std::min(1.0, elements_in(slice * share) / members) : 1;
     for (const coll::Form* form : hier::forms_of(plan)) {
       const LevelCost cost = cost_of(costs.of(*form, members), slice * share, parameters, job, kind, working);
       const double steps = parameters.step * 2;
@@ -216,10 +251,11 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
       nic += cost.nic;
       uplink += cost.uplink;
       flow += cost.flow;
+      pace += cost.pace;
       rank += topo::between_nodes(kind) ? cost.rank + steps : work;
       in_memory |= !topo::between_nodes(kind);
     }
-    if (plan.shape == hier::Shape::scatter) share /= members;
+    if (scatters) share /= members;
     if (plan.shape != hier::Shape::leader) continue;
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
     working.of_rack = std::min(working.of_rack, std::max(1.0, working.of_rack / members));
@@ -230,7 +266,7 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
     first += beyond;
     rank += beyond;
   }
-  const double slowest = std::max({parameters.slice, nic, uplink, rank, flow});
+  const double slowest = std::max({parameters.slice, nic, uplink, rank, flow, pace});
   return {slices, first, slowest};
 }
 
@@ -274,10 +310,11 @@ double predict_native(const JobShape& job, std::size_t bytes, const Parameters& 
   const auto farthest = job.ranks_per_rack > 0 ? topo::LinkKind::uplink : topo::LinkKind::network;
   const double latency =
       native_latency(parameters, farthest, std::max(network.latency, link_of(parameters, farthest).latency));
-  const double small = rounds * (latency + network.per_message * job.crowding * 4) +
-                       rounds * size * std::max(network.per_byte * job.ranks_per_node, network.per_byte_of_rank);
+  const double message = std::max(latency, network.gap * job.ranks_per_node) + network.per_message * job.crowding * 4;
+  const double small =
+      rounds * message + rounds * size * std::max(network.per_byte * job.ranks_per_node, network.per_byte_of_rank);
   const double nodes = job.nodes;
-  const double large = 2 * rounds * (latency + network.per_message * job.crowding * 4) +
+  const double large = 2 * rounds * message +
                        1.5 * 2 * (nodes - 1) / nodes * size * std::max(network.per_byte, network.per_byte_of_rank);
   return inside + std::min(small, large);
 }

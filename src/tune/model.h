@@ -28,6 +28,7 @@ struct LinkParameters {
   double read_per_byte = 0;    ///< seconds of a rank's time for a byte that it takes in
   double reduce_per_byte = 0;  ///< seconds of a rank's time for a byte that a reduction reads
   double per_byte_of_rank = 0; ///< between nodes: seconds a byte takes that one rank sends; 0: one rank fills the link
+  double gap = 0; ///< between nodes: seconds between two messages of a node, whichever of its ranks send them
 };
 
 struct Parameters {
@@ -51,6 +52,11 @@ void take_rates(Parameters& parameters, const MemoryRates& cache, const MemoryRa
 /// take beyond writing them, and what the MPI library's own messages take. In a node, only what is no scheduler's time:
 /// a profile may be of more ranks than cores, and the model adds their turns. Behind take_rates().
 void take_messages(Parameters& parameters, const MessageTimesByLink& messages);
+
+/// Likewise the gap between messages of a node; 0: there is none.
+void take_gap(Parameters& parameters, double gap);
+/// Between nodes an empty message takes no longer than so many seconds; and between racks that are not told apart.
+void bound_latency(Parameters& parameters, double latency);
 
 /// The shape of a job as the model sees it.
 struct JobShape {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -30,6 +31,12 @@ constexpr std::int32_t least_rounds = 3;
 
 /// A pair's mean relative rate that tells that its nodes are surely in one rack, or in two.
 constexpr double surely_inside = 0.88, surely_across = 0.55;
+
+/// With each message more that all ranks send at once, they take so many times longer than one of each, or they do not
+/// hinder each other. (Where pairs differ, three messages go at the pace of the slowest of more pairs than one: 1.5
+/// times as long where half of the pairs have four times the latency.)
+constexpr double least_hindrance = 0.3;
+constexpr double least_gap = 1e-9;
 
 enum class Pairs : std::uint8_t { of_one_rack, across_racks };
 
@@ -67,9 +74,9 @@ std::vector<std::int32_t> order_of_pass(std::int32_t nodes, std::int32_t pass) {
 } // namespace
 
 Probe::Probe(std::int32_t nodes, double share, std::vector<std::int32_t> guess, std::int32_t ranks_of_node)
-    : nodes_(nodes), share_(share), price_(first_price), sending_seconds_(first_sending),
-      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0), growth_(ranks_of_node),
-      guess_(std::move(guess)) {
+    : nodes_(nodes), ranks_of_node_(ranks_of_node), share_(share), price_(first_price), sending_seconds_(first_sending),
+      most_received_(static_cast<std::size_t>(std::max(nodes, 0)), 0), growth_(ranks_of_node), guess_(std::move(guess)),
+      most_latency_(std::numeric_limits<double>::infinity()) {
   racks_.rack_of.assign(static_cast<std::size_t>(std::max(nodes, 0)), 0);
   if (nodes < 2) part_ = Part::memory_alone;
 }
@@ -239,8 +246,42 @@ void Probe::settle_messages(std::span<const MessageSample> by_rank) {
     elapsed = std::max(elapsed, sample.elapsed);
   spent_ += elapsed;
   earned_ -= elapsed;
-  if (++link_ == topo::link_kinds) part_ = Part::over;
-  if (part_ != Part::over) set_price_of_messages();
+  if (++link_ < topo::link_kinds) return set_price_of_messages();
+  part_ = nodes_ > 2 || (nodes_ == 2 && ranks_of_node_ > 1) ? Part::messages_of_all : Part::over;
+  price_ = seconds_of_all;
+}
+
+void Probe::settle_messages_of_all(std::span<const CrowdSample> by_rank, std::span<const std::int32_t> node_of_rank) {
+  double elapsed = 0;
+  std::vector<double> senders(most_received_.size(), 0); // by node
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    elapsed = std::max(elapsed, by_rank[rank].elapsed);
+    if (by_rank[rank].several > 0) ++senders[static_cast<std::size_t>(node_of_rank[rank])];
+  }
+  spent_ += elapsed;
+  earned_ -= elapsed;
+  part_ = Part::over;
+  if (!outliers_.nodes.empty()) return; // whoever meets such a node is as late as it is
+  std::vector<double> one, growth, gaps;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const CrowdSample& sample = by_rank[rank];
+    if (sample.one <= 0 || sample.several <= 0 || sample.messages <= 1) continue;
+    const double more = sample.messages - 1;
+    one.push_back(sample.one);
+    growth.push_back((sample.several / sample.one - 1) / more);
+    gaps.push_back((sample.several - sample.one) / (more * senders[static_cast<std::size_t>(node_of_rank[rank])]));
+  }
+  if (one.empty()) return;
+  gap_ = 0;
+  const double gap = median(std::move(gaps));
+  if (median(std::move(growth)) < least_hindrance || gap < least_gap) return;
+  gap_ = gap;
+  const double most_senders = *std::max_element(senders.begin(), senders.end());
+  gap_senders_ = static_cast<std::int32_t>(most_senders);
+  double least = messages_[static_cast<std::size_t>(topo::LinkKind::network)].strata.front();
+  for (const topo::PairLatency& pair : latencies_)
+    if (least <= 0 || pair.seconds < least) least = pair.seconds;
+  most_latency_ = std::max(least, median(std::move(one)) - gap * most_senders);
 }
 
 /// By what all ranks of a node together do in their caches, where no neighbour on a memory bus disturbs them.
@@ -260,7 +301,7 @@ std::optional<bool> Probe::guess_confirmed() const {
 
 double Probe::latency() const {
   const double in_a_rack = usual_latency(latencies_, racks_.rack_of, Pairs::of_one_rack);
-  return in_a_rack > 0 ? in_a_rack : latency_across();
+  return in_a_rack > 0 ? std::min(in_a_rack, most_latency_) : latency_across();
 }
 
 double Probe::latency_across() const { return usual_latency(latencies_, racks_.rack_of, Pairs::across_racks); }

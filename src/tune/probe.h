@@ -18,7 +18,8 @@
 //
 // Then two short rounds measure what cores copy and reduce: one core of each node alone, and all at once. And for each
 // kind of link, a round times single messages of several sizes between ranks that it joins, while nothing else is under
-// way on it: by strata's transport and by the MPI library's.
+// way on it: by strata's transport and by the MPI library's. In the last round all ranks send short messages at once,
+// first one each at a time and then several: what the others take more is how long a node needs for each.
 //
 // Its time is earned: a fixed share of the time that calls have taken.
 #pragma once
@@ -60,6 +61,13 @@ public:
     double elapsed = 0; ///< seconds
   };
 
+  /// What one rank saw when all sent at once; nothing where it took no part.
+  struct CrowdSample {
+    double one = 0, several = 0; ///< seconds in which each rank sends one message and gets one, or several
+    double messages = 0;         ///< how many these are
+    double elapsed = 0;          ///< seconds
+  };
+
   /// Of one node, only memory and messages are measured.
   /// `share` of the time that calls take may be spent; 0: never. `guess`: racks by node as somebody says they are;
   /// where the first pass finds the same, no second one is needed. `ranks_of_node`: of the smallest.
@@ -77,6 +85,7 @@ public:
     memory_alone,    ///< one rank of each node, while the others rest
     memory_together, ///< all ranks at once
     messages,        ///< between ranks that link() joins
+    messages_of_all, ///< short ones, of the ranks that are in rings (topo::ring_neighbours)
     over
   };
   Part part() const { return part_; }
@@ -99,6 +108,8 @@ public:
   double message_seconds() const;
   /// The seconds that pairs of ranks are to spend with the messages of one size and one library.
   static constexpr double seconds_of_a_size = 4e-3;
+  /// The seconds for which all ranks send at once.
+  static constexpr double seconds_of_all = 40e-3;
   /// How often a message is sent at least, each time there and back.
   static constexpr std::size_t least_messages = 3;
 
@@ -109,6 +120,8 @@ public:
 
   /// Ends a round of messages, likewise; without samples where that link joins no ranks here.
   void settle_messages(std::span<const MessageSample> by_rank);
+  /// Ends the round of all ranks, likewise.
+  void settle_messages_of_all(std::span<const CrowdSample> by_rank, std::span<const std::int32_t> node_of_rank);
 
   /// After the part of links: what was found. `racks().racks` is 1 where there are none.
   const topo::Racks& racks() const { return racks_; }
@@ -120,7 +133,8 @@ public:
   /// What was seen of each pair.
   topo::LinkMatrix matrix() const { return topo::link_matrix(nodes_, rates_, latencies_); }
   /// Seconds of an empty message from node to node in one rack, the median; of all pairs where none of one rack was
-  /// seen. 0: not measured.
+  /// seen. No more than all ranks at once had, without the gaps between their messages: where cores are shared, others
+  /// may have been in the way of a pair that was alone, too. 0: not measured.
   double latency() const;
   /// The same from rack to rack; 0: there are no racks, or no such pair was seen.
   double latency_across() const;
@@ -132,6 +146,12 @@ public:
   /// Bytes of the last-level cache for each core while all are busy; 0: unknown.
   double cache_share() const { return cache_share_; }
   const MessageTimesByLink& messages() const { return messages_; }
+  /// Seconds between two short messages of a node when all its ranks send at once (the gap of LogP: Culler et al.,
+  /// PPoPP 1993, section 3); 0: they hardly hinder each other. Nothing: that is not known, because there is one other
+  /// rank on other nodes, or a node is slow.
+  std::optional<double> gap() const { return gap_; }
+  /// How many ranks of a node sent then, of the node with most. Of fewer, less may be in each other's way.
+  std::int32_t gap_senders() const { return gap_senders_; }
   bool failed() const { return failed_; }
   std::int32_t rounds() const { return round_ + one_way_round_; }
   double spent() const { return spent_; }
@@ -147,6 +167,7 @@ private:
   void find_slow_cores(std::span<const MemorySample> by_rank, std::span<const std::int32_t> node_of_rank);
 
   std::int32_t nodes_;
+  std::int32_t ranks_of_node_;
   double share_;
   double earned_ = 0, spent_ = 0;
   double price_;
@@ -166,6 +187,9 @@ private:
   double cache_share_ = 0;
   std::size_t link_ = 0; ///< whose messages come next
   MessageTimesByLink messages_{};
+  std::optional<double> gap_;
+  std::int32_t gap_senders_ = 0;
+  double most_latency_; ///< that is believed of nodes in one rack
   Part part_ = Part::links;
   bool failed_ = false;
 };

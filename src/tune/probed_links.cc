@@ -96,6 +96,8 @@ Profile profile_of(const Probe& probe, const NodeNames& names, const std::string
                 rounded_measurement(rates->reduce), rounded_measurement(rates->reduce_all)};
   constexpr double whole = 1024; // as its text has it
   profile.cache_share = static_cast<std::uint64_t>(probe.cache_share() / whole) * static_cast<std::uint64_t>(whole);
+  profile.gap = rounded_measurement(probe.gap().value_or(0));
+  profile.gap_senders = probe.gap_senders();
   profile.messages = probe.messages();
   for (MessageTimes& link : profile.messages)
     for (SecondsBySize* times : {&link.strata, &link.native})
@@ -134,6 +136,11 @@ std::string sentence_of(const MemoryRates& cache, const MemoryRates& memory) {
                        rates.copy / 1e9, rates.copy_all / 1e9, rates.reduce / 1e9, rates.reduce_all / 1e9);
   };
   return fmt::format("in its cache a core {}; in memory it {}", of(cache), of(memory));
+}
+
+std::string sentence_of_gap(double gap) {
+  if (gap <= 0) return "messages of all ranks at once hardly hinder each other";
+  return fmt::format("messages of all ranks at once: a node sends one every {}", format_duration(gap));
 }
 
 std::vector<std::string> sentences_of(const MessageTimesByLink& messages) {

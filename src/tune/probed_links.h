@@ -29,6 +29,9 @@ std::string sentence_of(const MemoryRates& cache, const MemoryRates& memory);
 /// 8B 31 us, …".
 std::vector<std::string> sentences_of(const MessageTimesByLink& messages);
 
+/// "messages of all ranks at once: a node sends one every 45 us".
+std::string sentence_of_gap(double gap);
+
 /// What is slower than the rest, a phrase for each: "slow network card of n3: 25% of the others' bandwidth".
 std::vector<std::string> findings(const Profile& profile);
 

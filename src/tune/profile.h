@@ -4,7 +4,7 @@
 //     strata-profile 1
 //     measured 2026-11-21T12:00:00Z ucx
 //     host n[1-4]
-//     node latency=25us bandwidth=118.6MB/s rank=61MB/s
+//     node latency=25us bandwidth=118.6MB/s rank=61MB/s gap=3us senders=8
 //     rack r0 hosts=n1,n3 latency=60us uplink=59.3MB/s
 //     rack r1 hosts=n2,n4 latency=60us uplink=59.3MB/s
 //     slow n3 bandwidth=0.25
@@ -70,6 +70,8 @@ struct Profile {
   double latency = 0;             ///< seconds of an empty message between nodes of one group of the innermost level
   double bandwidth = 0;           ///< bytes per second each way of one node
   double bandwidth_of_rank = 0;   ///< the same of one of its ranks alone, where it takes several to fill that; else 0
+  double gap = 0;                 ///< seconds between two short messages of a node when all its ranks send; 0: none
+  std::int32_t gap_senders = 0;   ///< how many ranks of a node sent then; of fewer, it may be less
   std::vector<HostLevel> levels;  ///< innermost first; none: all nodes are alike
   std::vector<SlowHost> slow;
   std::vector<AsymmetricHosts> asymmetric;

@@ -23,6 +23,7 @@ constexpr const char* level_names[] = {"rack", "island"}; ///< from the inside o
 constexpr double least_rate = 1e3, most_rate = 1e15;                                               ///< bytes per second
 constexpr double least_latency = 1e-9, most_latency = 10;                                          ///< seconds
 constexpr std::uint64_t least_share = std::uint64_t{1} << 10, most_share = std::uint64_t{1} << 40; ///< bytes
+constexpr std::uint64_t most_senders = 1000000;                                                    ///< ranks of a node
 constexpr double least_factor = 1e-3, most_late = 1e3;
 
 class Reader {
@@ -45,6 +46,7 @@ private:
   Status take_measured(const Statement& statement);
   Status take_hosts(const Statement& statement);
   Status take_node(const Statement& statement);
+  Status take_gap(const Statement& statement, const Fields& fields);
   Status take_group(const Statement& statement, std::size_t level);
   Status take_slow(const Statement& statement);
   Status take_asymmetric(const Statement& statement);
@@ -133,7 +135,7 @@ Status Reader::take_hosts(const Statement& statement) {
 }
 
 Status Reader::take_node(const Statement& statement) {
-  constexpr const char* keys[] = {"latency", "bandwidth", "rank"};
+  constexpr const char* keys[] = {"latency", "bandwidth", "rank", "gap", "senders"};
   if (auto status = once(statement, node_); !status) return status;
   const auto fields = Fields::of(file_, statement, 1, keys);
   if (!fields) return fields.error();
@@ -145,10 +147,24 @@ Status Reader::take_node(const Statement& statement) {
   if (auto status = number(statement, *fields, "latency", profile_.latency); !status) return status;
   if (auto status = number(statement, *fields, "bandwidth", profile_.bandwidth); !status) return status;
   if (auto status = number(statement, *fields, "rank", profile_.bandwidth_of_rank); !status) return status;
+  if (auto status = take_gap(statement, *fields); !status) return status;
   if (profile_.bandwidth_of_rank < profile_.bandwidth) return ok();
   return refusal(statement.line,
                  fmt::format("rank={} is not less than bandwidth={} (leave it out where one rank fills a node's links)",
                              printable(*fields->find("rank")), printable(*fields->find("bandwidth"))));
+}
+
+Status Reader::take_gap(const Statement& statement, const Fields& fields) {
+  if (auto status = number(statement, fields, "gap", Quantity::time, profile_.gap); !status) return status;
+  const auto text = fields.find("senders");
+  if (text.has_value() != (profile_.gap > 0))
+    return refusal(statement.line, "gap= and senders= stand together, or neither does");
+  if (!text) return ok();
+  const auto senders = parse_number(*text);
+  if (!senders || *senders < 1 || *senders > most_senders)
+    return refusal(statement.line, fmt::format("senders={} cannot be (1 to {})", printable(*text), most_senders));
+  profile_.gap_senders = static_cast<std::int32_t>(*senders);
+  return ok();
 }
 
 Status Reader::take_group(const Statement& statement, std::size_t level) {

@@ -30,8 +30,8 @@ std::string rate_field(const char* key, double rate) {
   return rate == 0 ? "" : fmt::format(" {}={}", key, rate_text(rate));
 }
 
-std::string latency_field(double latency) {
-  return latency == 0 ? "" : fmt::format(" latency={}", duration_text(latency));
+std::string time_field(const char* key, double seconds) {
+  return seconds == 0 ? "" : fmt::format(" {}={}", key, duration_text(seconds));
 }
 
 std::string factor_field(const char* key, double factor) {
@@ -52,13 +52,14 @@ std::string to_text(const Profile& profile) {
   writer.line("measured {} {}", time_text(profile.measured), profile.transport);
   write_hosts(writer, profile);
   if (profile.latency != 0 || profile.bandwidth != 0)
-    writer.line("node{}{}{}", latency_field(profile.latency), rate_field("bandwidth", profile.bandwidth),
-                rate_field("rank", profile.bandwidth_of_rank));
+    writer.line("node{}{}{}{}{}", time_field("latency", profile.latency), rate_field("bandwidth", profile.bandwidth),
+                rate_field("rank", profile.bandwidth_of_rank), time_field("gap", profile.gap),
+                profile.gap == 0 ? "" : fmt::format(" senders={}", profile.gap_senders));
   for (const HostLevel& level : profile.levels)
     for (const HostGroup& group : level.groups) {
       const std::vector<std::string> items = host_items(group.hosts);
       writer.line("{} {} hosts={}{}{}{}", level.name, group.name, fmt::join(items.begin(), items.end(), ","),
-                  latency_field(group.latency), rate_field("bandwidth", group.bandwidth),
+                  time_field("latency", group.latency), rate_field("bandwidth", group.bandwidth),
                   rate_field("uplink", group.uplink));
     }
   for (const SlowHost& slow : profile.slow)

@@ -20,19 +20,25 @@ struct Desk {
   std::array<std::deque<std::vector<std::byte>>, 2> sent;
   double seconds_per_byte = 0;
   double seconds = 0;
-  std::size_t fails_from = SIZE_MAX; ///< bytes
+  std::size_t fails_from = SIZE_MAX;   ///< bytes
+  std::size_t fails_after = SIZE_MAX;  ///< messages of one side
+  std::size_t pauses_after = SIZE_MAX; ///< likewise; the next one takes a second
   std::array<std::vector<std::size_t>, 2> sizes;
 };
 
 class DeskCourier final : public Courier {
 public:
   DeskCourier(Desk& desk, std::size_t self) : desk_(desk), self_(self) {}
+  /// Each message goes to the other side so many times.
+  void repeat(std::size_t times) { times_ = times; }
   bool send(const std::byte* payload, std::size_t bytes) override {
     if (bytes >= desk_.fails_from) return false;
     const std::lock_guard lock(desk_.mutex);
+    if (desk_.sizes[self_].size() == desk_.fails_after) return false;
+    if (self_ == 1 && desk_.sizes[self_].size() == desk_.pauses_after) desk_.seconds += 1;
     desk_.seconds += desk_.seconds_per_byte * static_cast<double>(bytes);
     desk_.sizes[self_].push_back(bytes);
-    desk_.sent[self_].emplace_back(payload, payload + bytes);
+    desk_.sent[self_].insert(desk_.sent[self_].end(), times_, {payload, payload + bytes});
     desk_.changed.notify_all();
     return true;
   }
@@ -53,7 +59,7 @@ public:
 
 private:
   Desk& desk_;
-  std::size_t self_;
+  std::size_t self_, times_ = 1;
 };
 
 struct Timed {
@@ -111,6 +117,54 @@ TEST(MessageTiming, KeepsWhatItHasWhenOneFails) {
   EXPECT_GT(found.seconds[1], 0);
   for (std::size_t size = 2; size < tune::message_sizes.size(); ++size)
     EXPECT_EQ(found.seconds[size], 0);
+}
+
+/// By rank of a ring of two, which the first ends after so many seconds. From each come so many messages in a round.
+std::array<double, 2> passed(Desk& desk, double seconds, std::size_t sources = 1) {
+  std::array<double, 2> rounds{};
+  const auto pass = [&](std::size_t self) {
+    DeskCourier courier(desk, self);
+    courier.repeat(sources);
+    rounds[self] = pass_around(courier, seconds, {2, sources, self == 0});
+  };
+  std::thread other([&] { pass(1); });
+  pass(0);
+  other.join();
+  return rounds;
+}
+
+TEST(PassingAround, EndsForAllRanksWithWhatARoundTook) {
+  Desk desk;
+  desk.seconds_per_byte = 1e-6 / static_cast<double>(passed_bytes); // a message takes a microsecond, of either
+  const std::array<double, 2> rounds = passed(desk, 4e-3);
+  for (const double round : rounds)
+    EXPECT_NEAR(round, 2e-6, 0.02e-6);
+  EXPECT_EQ(desk.sizes[0], desk.sizes[1]);
+  EXPECT_NEAR(static_cast<double>(desk.sizes[0].size()), 2000, 10);
+}
+
+TEST(PassingAround, TakesAllMessagesOfARound) {
+  Desk desk;
+  desk.seconds_per_byte = 1e-6 / static_cast<double>(passed_bytes);
+  for (const double round : passed(desk, 4e-3, 3))
+    EXPECT_NEAR(round, 2e-6, 0.02e-6);
+  EXPECT_EQ(desk.sizes[0], desk.sizes[1]);
+  EXPECT_TRUE(desk.sent[0].empty() && desk.sent[1].empty()) << "a message was left behind";
+}
+
+TEST(PassingAround, DoesNotCountAPauseOfOneProcess) {
+  Desk desk;
+  desk.seconds_per_byte = 1e-6 / static_cast<double>(passed_bytes);
+  desk.pauses_after = 800;
+  for (const double round : passed(desk, 2)) // of which the pause takes half, and 0.5 s a part
+    EXPECT_NEAR(round, 2e-6, 0.02e-6);
+}
+
+TEST(PassingAround, FailsWhenAMessageDoes) {
+  Desk desk;
+  desk.seconds_per_byte = 1e-6;
+  desk.fails_after = 40;
+  EXPECT_EQ(passed(desk, 1), (std::array<double, 2>{0, 0}));
 }
 
 } // namespace

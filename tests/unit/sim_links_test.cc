@@ -72,6 +72,40 @@ TEST(SimulatedLinks, TakeLongerFromARankThatCannotFillThem) {
   EXPECT_EQ(used->bytes, 1000000);
 }
 
+TEST(SimulatedLinks, TakeOneMessageOfANodeAfterTheOther) {
+  const std::string text = free_nodes(2, 2);
+  const Machine slow = machine(text.substr(0, 7) + "gap=30us, " + text.substr(7));
+  const Outcome one = run(slow, messages(4, {{0, 2}}), load(1000));
+  expect_microseconds(one.finish[2], 41); // the gap, a microsecond for the bytes, and the latency
+  const Outcome of_a_node = run(slow, messages(4, {{0, 2}, {1, 3}}), load(1000));
+  expect_microseconds(of_a_node.finish[2], 41);
+  expect_microseconds(of_a_node.finish[3], 71);
+  const Outcome long_ones = run(slow, messages(4, {{0, 2}, {1, 3}}), load(100000));
+  expect_microseconds(long_ones.finish[3], 30 + 2 * 100 + 10); // the second waits while the first is on the uplink
+  const Outcome both_ways = run(slow, messages(4, {{0, 2}, {3, 1}}), load(1000));
+  expect_microseconds(both_ways.seconds, 41);
+  const Outcome inside = run(slow, messages(4, {{0, 1}}), load(1000));
+  expect_microseconds(inside.finish[1], 0);
+}
+
+/// A step sends to three nodes, a message after the other; the other rank of its node sends meanwhile.
+TEST(SimulatedLinks, HaveMessagesOfOtherRanksBetweenThoseOfAStep) {
+  const auto finish = [](const std::string& gap) {
+    const Machine one =
+        machine("node:4(uplink=unlimited, latency=10us, message=4us, read=unlimited" + gap + ") core:2(step=0s)");
+    return run(one, messages(8, {{0, 2}, {0, 4}, {0, 6}, {1, 3}}), load(1000)).finish;
+  };
+  const std::vector<double> without = finish("");
+  expect_microseconds(without[2], 14);
+  expect_microseconds(without[6], 22);
+  expect_microseconds(without[3], 14);
+  const std::vector<double> with = finish(", gap=3us"); // those of one time in the order of their ranks
+  expect_microseconds(with[2], 4 + 3 + 10);
+  expect_microseconds(with[3], 4 + 6 + 10);
+  expect_microseconds(with[4], 8 + 5 + 10);
+  expect_microseconds(with[6], 12 + 4 + 10);
+}
+
 TEST(SimulatedLinks, CarryBothDirectionsAtOnce) {
   const Outcome seen = run(machine(free_nodes(2, 1)), messages(2, {{0, 1}, {1, 0}}), load(1000000));
   expect_microseconds(seen.finish[0], 1010);

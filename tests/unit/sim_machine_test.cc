@@ -62,6 +62,11 @@ TEST(MachineLine, TakesTheSizeOfACache) {
   EXPECT_EQ(machine("core:2(cache=unlimited)").core.cache_bytes, 0);
 }
 
+TEST(MachineLine, TakesTheGapBetweenMessages) {
+  EXPECT_DOUBLE_EQ(machine("node:2(gap=40us) core:4").gap, 40e-6);
+  EXPECT_EQ(machine("node:2 core:4").gap, 0);
+}
+
 TEST(MachineLine, TakesWhatOneRankOfANodeCanDo) {
   EXPECT_DOUBLE_EQ(machine("node:2(rank=8GB/s) core:4").rank_per_byte, 1 / 8e9);
   EXPECT_EQ(machine("node:2 core:4").rank_per_byte, 0);
@@ -125,7 +130,7 @@ TEST(MachineLine, IsRefusedWithTheColumnAndWhatIsAllowed) {
       {"pod:1000000 rack:1000000 node:1000000", 18, "1000000 at most"},
       {"rack:2 core:4", 1, "rack holds nodes: add node:COUNT"},
       {"node:2(speed=3GB/s)", 8,
-       "'speed' is no number of a node (latency, uplink, message, read, reduce, memory, rank)"},
+       "'speed' is no number of a node (latency, uplink, message, read, reduce, memory, rank, gap)"},
       {"node:2(copy=3GB/s)", 8, "'copy' is no number of a node"},
       {"core:2(memory=3GB/s)", 8,
        "'memory' is no number of a core (latency, uplink, message, read, reduce, copy, step, cache, beyond)"},

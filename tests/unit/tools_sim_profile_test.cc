@@ -39,6 +39,20 @@ TEST(MachineOfAProfile, HasItsHostsAsNodes) {
   EXPECT_EQ(machine.tiers[2].group_of, (Groups{0, 0, 1, 1, 0, 0}));
 }
 
+TEST(MachineOfAProfile, HasTheGapOfItsNodesWhereAsManyRanksSend) {
+  tune::Profile profile = three_hosts();
+  profile.gap = 40e-6;
+  profile.gap_senders = 2;
+  const auto gap = [&](const char* node) {
+    const auto line = line_with_profile(profile, node);
+    EXPECT_TRUE(line) << (line ? "" : line.error().message);
+    return line ? line->gap : -1;
+  };
+  EXPECT_DOUBLE_EQ(gap("core:2"), 40e-6);
+  EXPECT_DOUBLE_EQ(gap("socket:2 core:2"), 40e-6);
+  EXPECT_EQ(gap("core:1"), 0);
+}
+
 TEST(MachineOfAProfile, HasTheRackOfEachRankByItsMapping) {
   const sim::Machine machine = machine_of("core:2", sim::Mapping::Kind::node);
   EXPECT_EQ(machine.tiers[1].group_of, (Groups{0, 1, 2, 0, 1, 2}));

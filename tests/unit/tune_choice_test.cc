@@ -127,6 +127,42 @@ TEST(Choice, LetsAllRanksOfANodeSendWhereOneCannotFillItsLinks) {
   EXPECT_GT(native, 2 * predict_native(situation.job, 64 * mebibyte, situation.parameters));
 }
 
+// Four nodes of two ranks whose messages come out of a node one every 40 us, however they are divided among the ranks.
+TEST(Choice, CountsTheMessagesOfANodeWhereTheyHinderEachOther) {
+  Situation situation = cluster({2, 4});
+  LinkParameters& network = situation.parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
+  const auto seconds = [&](const char* ways, std::size_t bytes) {
+    const auto composition = hier::composition_from(ways, situation.job.hierarchy);
+    EXPECT_TRUE(composition) << ways;
+    Costs costs;
+    return predict(situation.job, *composition, bytes, mebibyte, situation.parameters, costs).seconds(4);
+  };
+  struct Way {
+    const char* name;
+    std::size_t bytes;
+    double messages;
+  };
+  // By two ranks three messages each, twice; by one rank to three, or to two one after the other.
+  const Way ways[] = {{"direct+direct", 1024, 12},
+                      {"direct+ring", 1024, 12},
+                      {"direct+direct.exchange", 1024, 6},
+                      {"direct.leader+direct.exchange", 1024, 3},
+                      {"direct.leader+recursive_doubling.exchange", 1024, 2},
+                      {"direct+direct", 8, 8}}; // an element each, to one of four nodes, and from it to all
+  const double native_before = predict_native(situation.job, 1024, situation.parameters);
+  std::vector<double> before;
+  for (const Way& way : ways)
+    before.push_back(seconds(way.name, way.bytes));
+  take_gap(situation.parameters, 40e-6);
+  EXPECT_EQ(network.gap, 40e-6);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    EXPECT_NEAR(seconds(ways[i].name, ways[i].bytes) - before[i], ways[i].messages * 40e-6, 15e-6)
+        << ways[i].name << ": what ranks do for them is beside it";
+  EXPECT_GT(predict_native(situation.job, 1024, situation.parameters), 2 * native_before);
+  take_gap(situation.parameters, 0);
+  EXPECT_DOUBLE_EQ(predict_native(situation.job, 1024, situation.parameters), native_before);
+}
+
 /// The sizes of the slices of all schedules that are long for devices, or of the others.
 std::set<std::size_t> slices(const Situation& situation, std::size_t bytes, bool long_ones) {
   std::set<std::size_t> sizes;

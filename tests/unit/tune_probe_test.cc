@@ -202,15 +202,87 @@ TEST(Probe, EndsWithWhatMessagesTakeByLink) {
   EXPECT_GT(part.probe.message_seconds(), 5 * Probe::seconds_of_a_size) << "256 KiB take 2 ms at 118 MB/s";
   part.probe.settle_messages(std::vector<Probe::MessageSample>{sample(7e-6)});
   EXPECT_DOUBLE_EQ(part.probe.spent(), spent + 0.05);
-  EXPECT_FALSE(part.probe.finished());
+  EXPECT_EQ(part.probe.part(), Probe::Part::messages);
   part.probe.settle_messages({});
-  EXPECT_TRUE(part.probe.finished());
+  EXPECT_EQ(part.probe.part(), Probe::Part::messages_of_all);
   MessageTimesByLink wanted{};
   wanted[0].strata[1] = 3e-6;
   wanted[0].native[4] = 6e-6;
   wanted[2].strata[1] = 7e-6;
   wanted[2].native[4] = 14e-6;
   EXPECT_EQ(part.probe.messages(), wanted);
+}
+
+/// Of three nodes of two ranks, in microseconds: what all of them need for one message each and for three.
+struct Crowd {
+  double one, three;
+};
+Probe with_crowd(const std::vector<Crowd>& by_rank) {
+  MemoryPart part;
+  part.settle({1, 0, 1, 0, 1, 0});
+  part.settle({1, 1, 1, 1, 1, 1});
+  while (part.probe.part() == Probe::Part::messages)
+    part.probe.settle_messages({});
+  EXPECT_FALSE(part.probe.finished());
+  const double spent = part.probe.spent();
+  std::vector<Probe::CrowdSample> samples;
+  for (const Crowd& rank : by_rank)
+    samples.push_back({rank.one * 1e-6, rank.three * 1e-6, 3, 0.04});
+  part.probe.settle_messages_of_all(samples, part.node_of_rank);
+  EXPECT_TRUE(part.probe.finished());
+  EXPECT_DOUBLE_EQ(part.probe.spent(), spent + 0.04);
+  EXPECT_FALSE(part.probe.failed());
+  return part.probe;
+}
+
+TEST(Probe, KnowsTheGapBetweenTheMessagesOfANode) {
+  EXPECT_NEAR(*with_crowd({{80, 240}, {80, 240}, {80, 240}, {80, 240}, {80, 240}, {80, 240}}).gap(), 40e-6, 1e-12);
+  EXPECT_NEAR(*with_crowd({{80, 240}, {}, {80, 240}, {}, {80, 240}, {}}).gap(), 80e-6, 1e-12) << "one of each node";
+  EXPECT_NEAR(*with_crowd({{80, 240}, {80, 240}, {80, 240}, {80, 9e6}, {80, 240}, {80, 240}}).gap(), 40e-6, 1e-12)
+      << "one was disturbed";
+}
+
+TEST(Probe, TellsHowManyRanksOfANodeSent) {
+  const Crowd each{80, 240};
+  EXPECT_EQ(with_crowd(std::vector<Crowd>(6, each)).gap_senders(), 2);
+  EXPECT_EQ(with_crowd({each, {}, each, {}, each, {}}).gap_senders(), 1);
+  EXPECT_EQ(with_crowd(std::vector<Crowd>(6, {80, 80})).gap_senders(), 0) << "there is no gap";
+}
+
+TEST(Probe, HasNoGapWhereMoreMessagesHardlyTakeLonger) {
+  const auto gap = [](const Crowd& each) { return with_crowd(std::vector<Crowd>(6, each)).gap(); };
+  EXPECT_EQ(gap({80, 80}), 0);
+  EXPECT_EQ(gap({80, 127}), 0) << "pairs that differ do so, too";
+  EXPECT_GT(gap({80, 129}), 0);
+  EXPECT_EQ(gap({80, 60}), 0);
+  EXPECT_EQ(gap({}), std::nullopt) << "it failed";
+  EXPECT_EQ(with_crowd({{2, 1.9}, {1, 5}, {100, 99}, {2, 1.9}, {1, 5}, {100, 99}}).gap(), 0) << "not less than nothing";
+}
+
+TEST(Probe, BelievesNoLatencyInARackThatMessagesOfAllUndercut) {
+  const auto latency = [](const Crowd& each) { return with_crowd(std::vector<Crowd>(6, each)).latency(); };
+  const double alone = latency({});
+  ASSERT_GT(alone, 20e-6);
+  EXPECT_LT(latency({40 + 5, 40 + 5 + 2 * 40}), alone) << "two messages of a node 20 us each, and 5";
+  EXPECT_GE(latency({40 + 5, 40 + 5 + 2 * 40}), 20e-6) << "but no pair was as fast as that";
+  EXPECT_EQ(latency({1040, 1740}), alone);
+}
+
+TEST(Probe, OfTwoNodesOfARankHasNoMessagesOfAll) {
+  for (const auto& [nodes, ranks_of_node] : {std::pair{2, 1}, {2, 2}, {3, 1}}) {
+    NetworkModel network(nodes, 118e6, 0.01, 1);
+    Probe probe = probed(network, ranks_of_node);
+    std::vector<std::int32_t> node_of_rank;
+    for (std::int32_t rank = 0; rank < nodes * ranks_of_node; ++rank)
+      node_of_rank.push_back(rank / ranks_of_node);
+    for (int round = 0; round < 2; ++round)
+      probe.settle_memory(std::vector<Probe::MemorySample>(node_of_rank.size(), {{4e9, 2e9}, {4e9, 2e9}, 0.01}),
+                          node_of_rank);
+    while (probe.part() == Probe::Part::messages)
+      probe.settle_messages({});
+    EXPECT_EQ(probe.finished(), nodes == 2 && ranks_of_node == 1) << nodes << " nodes of " << ranks_of_node;
+    EXPECT_EQ(probe.gap(), std::nullopt);
+  }
 }
 
 TEST(Probe, OfOneNodeMeasuresMemoryAndMessages) {
@@ -268,6 +340,9 @@ void settle_round(Probe& probe, NetworkModel& network, double seconds) {
     Probe::MessageSample sample;
     sample.elapsed = seconds;
     probe.settle_messages(std::vector<Probe::MessageSample>(4, sample));
+  } else if (probe.part() == Probe::Part::messages_of_all) {
+    probe.settle_messages_of_all(std::vector<Probe::CrowdSample>(4, {50e-6, 150e-6, 3, seconds}),
+                                 std::vector<std::int32_t>{0, 1, 2, 3});
   } else {
     const Probe::MemorySample sample{{40e9, 20e9}, {8e9, 6e9}, seconds, 32e6};
     probe.settle_memory(std::vector<Probe::MemorySample>(4, sample), std::vector<std::int32_t>{0, 1, 2, 3});
@@ -278,6 +353,7 @@ void settle_round(Probe& probe, NetworkModel& network, double seconds) {
 double expected_seconds(const Probe& probe) {
   constexpr double beside_sending = 0.05, round_of_memory = 0.03, libraries = 2;
   if (probe.measures_links()) return probe.sending_seconds() + beside_sending;
+  if (probe.part() == Probe::Part::messages_of_all) return Probe::seconds_of_all;
   return probe.part() == Probe::Part::messages ? libraries * probe.message_seconds() : round_of_memory;
 }
 
@@ -308,7 +384,7 @@ TEST(Probe, NeverSpendsMoreThanItsShare) {
     }
     EXPECT_FALSE(probe.failed());
   }
-  EXPECT_EQ(parts.size(), 5U) << "links both ways and one way, memory alone and together, messages";
+  EXPECT_EQ(parts.size(), 6U) << "links both ways and one way, memory alone and together, messages, and those of all";
 }
 
 TEST(Probe, WithoutAShareIsNeverDue) {

@@ -180,6 +180,25 @@ TEST(ProfileText, TellsWhatOneRankOfANodeCanDo) {
                  "Ti before B/s or bit/s)");
 }
 
+TEST(ProfileText, TellsTheGapBetweenMessagesOfANode) {
+  const std::string text = with(four_hosts, "bandwidth=118.6MB/s", "bandwidth=118.6MB/s gap=42us senders=3");
+  const auto profile = profile_from(text, "p.txt");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_DOUBLE_EQ(profile->gap, 42e-6);
+  EXPECT_NE(to_text(*profile).find("node latency=25us bandwidth=118.6MB/s gap=42us senders=3\n"), std::string::npos);
+  EXPECT_EQ(profile->gap_senders, 3);
+  EXPECT_EQ(*profile_from(to_text(*profile), "again"), *profile);
+  for (const char* half : {"gap=42us", "senders=3"})
+    expect_refusal("bandwidth=118.6MB/s", std::string("bandwidth=118.6MB/s ") + half,
+                   "p.txt:5: gap= and senders= stand together, or neither does");
+  expect_refusal("bandwidth=118.6MB/s", "bandwidth=118.6MB/s gap=42us senders=0",
+                 "p.txt:5: senders=0 cannot be (1 to 1000000)");
+  expect_refusal("bandwidth=118.6MB/s", "bandwidth=118.6MB/s gap=0s senders=3",
+                 "p.txt:5: gap=0s cannot be (1ns to 10s; leave out what was not measured)");
+  expect_refusal("bandwidth=118.6MB/s", "bandwidth=118.6MB/s gap=5MB/s senders=3",
+                 "p.txt:5: gap: '5MB/s' is no time (such as 25us, with ns, us, ms or s)");
+}
+
 TEST(ProfileText, OfOneHostNeedsNoLink) {
   EXPECT_EQ(reason("strata-profile 1\nmeasured 2026-11-21T12:00:00Z ucx\nhost n1\nmemory copy=5GB/s\nend 3\n"),
             "it was taken");
