@@ -231,8 +231,8 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
       std::ceil(static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(1, slice_bytes)));
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
   double first = parameters.slice;
-  double nic = 0, uplink = 0, rank = 0, flow = 0,
-         pace = 0; // work of one slice, over all levels, which share a rank's time
+  // Work of one slice, over all levels, which share a rank's time.
+  double nic = 0, uplink = 0, rank = 0, flow = 0, pace = 0;
   bool in_memory = false;
   Working working{static_cast<double>(job.ranks_per_node), static_cast<double>(job.ranks_per_rack)};
   double share = 1; // of the slice, that a rank works on at this level
