@@ -18,7 +18,8 @@ const LinkParameters& link_of(const Parameters& parameters, topo::LinkKind kind)
 /// What one level costs for one slice: time on the way, and the work of what takes part.
 struct LevelCost {
   double latency = 0;
-  double nic = 0;    ///< of a node
+  double nic = 0;    ///< of a node, for what it sends
+  double takes = 0;  ///< of a node's NIC, for what comes in
   double uplink = 0; ///< of a rack
   double rank = 0;   ///< of a rank's core
   double flow = 0;   ///< of what a rank sends, where one alone cannot fill a node's links
@@ -76,6 +77,7 @@ LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& para
   cost.latency = counts.rounds * (crossing > 0 ? std::max(link.latency, uplink.latency) : link.latency);
   cost.rank = rank_time * job.crowding;
   cost.nic = counts.sent * bytes * network_per_byte * working.of_node;
+  cost.takes = counts.received * bytes * network_per_byte * working.of_node;
   cost.pace = gaps_of(counts, link.gap, working);
   cost.flow = counts.sent * bytes * link.per_byte_of_rank;
   cost.uplink = counts.sent * bytes * uplink.per_byte * working.of_rack * crossing;
@@ -86,6 +88,30 @@ LevelCost cost_of(const coll::Cost& counts, double bytes, const Parameters& para
   cost.chain = chain_of(counts, bytes, link, chain_per_byte, job.crowding);
   return cost;
 }
+
+/// Seconds for which NICs are busy with one slice, over all levels: of a leader of all levels so far, and the busiest
+/// of the others. They work in both directions at once, and where members reduce to a leader and take its broadcast,
+/// these are the NICs of others than the leader's, who in turn have no part in the levels that follow.
+class Nics {
+public:
+  void take_level(hier::Shape shape, const std::vector<LevelCost>& forms) {
+    if (shape == hier::Shape::leader) {
+      const LevelCost &reduce = forms.front(), &broadcast = forms.back();
+      others_ = std::max({others_, sends_ + reduce.nic, takes_ + broadcast.takes});
+      takes_ += reduce.takes;
+      sends_ += broadcast.nic;
+      return;
+    }
+    for (const LevelCost& form : forms) {
+      sends_ += form.nic;
+      takes_ += form.takes;
+    }
+  }
+  double busiest() const { return std::max({sends_, takes_, others_}); }
+
+private:
+  double sends_ = 0, takes_ = 0, others_ = 0;
+};
 
 } // namespace
 
@@ -232,7 +258,9 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
   const double slice = static_cast<double>(bytes) / std::max(1.0, slices);
   double first = parameters.slice;
   // Work of one slice, over all levels, which share a rank's time.
-  double nic = 0, uplink = 0, rank = 0, flow = 0, pace = 0;
+  double uplink = 0, rank = 0, flow = 0, pace = 0;
+  Nics nics;
+  std::vector<LevelCost> of_forms;
   bool in_memory = false;
   Working working{static_cast<double>(job.ranks_per_node), static_cast<double>(job.ranks_per_rack)};
   double share = 1; // of the slice, that a rank works on at this level
@@ -243,18 +271,20 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
     const bool scatters = plan.shape == hier::Shape::scatter;
     working.senders = std::min(working.of_node, elements_in(slice));
     working.messages = scatters ? std::min(1.0, elements_in(slice * share) / members) : 1;
+    of_forms.clear();
     for (const coll::Form* form : hier::forms_of(plan)) {
       const LevelCost cost = cost_of(costs.of(*form, members), slice * share, parameters, job, kind, working);
       const double steps = parameters.step * 2;
       const double work = cost.work() * (topo::between_nodes(kind) ? 1 : parameters.schedule_in_memory) + steps;
       first += cost.latency + std::max(work, cost.chain);
-      nic += cost.nic;
+      of_forms.push_back(cost);
       uplink += cost.uplink;
       flow += cost.flow;
       pace += cost.pace;
       rank += topo::between_nodes(kind) ? cost.rank + steps : work;
       in_memory |= !topo::between_nodes(kind);
     }
+    nics.take_level(plan.shape, of_forms);
     if (scatters) share /= members;
     if (plan.shape != hier::Shape::leader) continue;
     if (!topo::between_nodes(kind)) working.of_node = std::max(1.0, working.of_node / members);
@@ -266,7 +296,7 @@ Prediction predict(const JobShape& job, const hier::Composition& composition, st
     first += beyond;
     rank += beyond;
   }
-  const double slowest = std::max({parameters.slice, nic, uplink, rank, flow, pace});
+  const double slowest = std::max({parameters.slice, nics.busiest(), uplink, rank, flow, pace});
   return {slices, first, slowest};
 }
 

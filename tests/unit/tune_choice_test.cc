@@ -244,5 +244,23 @@ TEST(Model, LetsAllRanksOfARackShareItsUplink) {
   EXPECT_EQ(situation.job.crossing, 0);
 }
 
+// Two racks of two nodes. A leader's card sends its rack's sum to the other rack and the result to the other node, and
+// takes as much; the card of the node that leads nothing sends once, and takes once.
+TEST(Model, KnowsThatCardsSendAndTakeAtOnceAndThatOnlyLeadersDoBothTwice) {
+  Situation situation = two_racks();
+  situation.parameters.links[static_cast<std::size_t>(topo::LinkKind::uplink)].per_byte = 1e-12;
+  const auto slices_over_a_card = [&](const char* ways) {
+    const auto composition = hier::composition_from(ways, situation.job.hierarchy);
+    EXPECT_TRUE(composition) << ways;
+    Costs costs;
+    return predict(situation.job, *composition, 64 * mebibyte, mebibyte, situation.parameters, costs).slowest * 118e6 /
+           mebibyte;
+  };
+  EXPECT_NEAR(slices_over_a_card("direct.leader+direct.leader+recursive_doubling.exchange"), 2, 1e-9);
+  EXPECT_NEAR(slices_over_a_card("direct.leader+double_binary_tree.leader+recursive_doubling.exchange"), 2, 1e-9);
+  EXPECT_NEAR(slices_over_a_card("direct+direct+recursive_doubling.exchange"), 1.5, 1e-9)
+      << "half of it to the other node and back, and two quarters to the other rack";
+}
+
 } // namespace
 } // namespace strata::tune
