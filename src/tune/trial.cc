@@ -228,7 +228,8 @@ bool Trial::are_alike(std::size_t best) const {
 
 /// False where there was one, or need not be one.
 bool Trial::begin_final(std::size_t best) {
-  if (noise_ != Noise::network || std::exchange(final_, true)) return false;
+  const bool can_wait = noise_ == Noise::shared_cores && !long_ && price_ > 0;
+  if ((noise_ != Noise::network && !can_wait) || std::exchange(final_, true)) return false;
   std::size_t left = 0;
   for (std::size_t way = 0; way < dropped_.size(); ++way) {
     if (agreed_[way] > close * agreed_[best]) dropped_[way] = true;

@@ -25,8 +25,10 @@
 // What a way costs is told by its best round, because a glance that was disturbed is not to keep it waiting for long.
 //
 // Ways whose best round is far behind are dropped. What a way finds (queues, windows, caches) others may have left
-// longer ago than a run: so over a network those that are close after the last round have a final of some rounds
-// more, in longer runs, and only that counts between them. There a way counts by the mean of the faster half of its
+// longer ago than a run, and who has the core may stay so for longer: so over a network those that are close after the
+// last round have a final of some rounds more, in longer runs, and only that counts between them. So have short calls of
+// ranks that share the cores of one node, unless the decision is wanted as soon as possible, without rests: their runs
+// do not last for a slice of the scheduler's. There a way counts by the mean of the faster half of its
 // rounds, of an even number one more, because the median takes one round at its word. (9 to 16 ranks on two cores,
 // rounds of 50 ms that vary by 10 to 20%: resampled from eight finals of 9 or 41 rounds, where ways were 0 to 20%
 // apart, a way more than 5% behind won by the median of three rounds in 0 to 34% of cases, in five of the eight in 10%

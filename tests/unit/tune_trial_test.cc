@@ -208,11 +208,35 @@ TEST(Trial, LetsLongRunsDecideBetweenThoseThatAreClose) {
   EXPECT_FALSE(was_there[2]);
 }
 
-TEST(Trial, HasNoFinalWithoutANetwork) {
+TEST(Trial, HasNoFinalWithoutANetworkWhereTheDecisionIsWantedAtOnce) {
   const auto close = [](std::size_t, std::size_t way, std::size_t) { return way == 0 ? 100e-6 : 110e-6; };
   std::vector<Trial> alone(2, Trial(2, 8, Noise::little)), crowded(2, Trial(2, 8, Noise::shared_cores));
   EXPECT_EQ(run(alone, close), 2u * 6 + 3u * 2 * 24);
   EXPECT_EQ(run(crowded, close), 2u * 6 + 7u * (8 + 80 + 8 + 73));
+}
+
+// Who has the core stays so for some thousand calls; then the way that was behind is ahead, for good.
+TEST(Trial, HasAFinalOfShortCallsOfRanksThatShareCores) {
+  struct Ended {
+    std::size_t way, tried;
+  };
+  const auto end_of = [](Noise noise, double share, double seconds) {
+    std::vector<Trial> ranks(2, Trial(2, 8, noise, share));
+    Ended ended{};
+    const std::size_t calls = run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
+      if (rank == 0 && !ranks[0].rests()) ++ended.tried;
+      return seconds * (way == 0 ? (ended.tried < 7 * 2 * 104 ? 1.0 : 1.3) : 1.1);
+    });
+    EXPECT_GT(calls, 0U);
+    ended.way = ranks[0].way();
+    return ended;
+  };
+  EXPECT_EQ(end_of(Noise::shared_cores, 0.5, 20e-6).way, 1U);
+  EXPECT_EQ(end_of(Noise::shared_cores, 0.05, 20e-6).way, 1U);
+  EXPECT_EQ(end_of(Noise::shared_cores, 1, 20e-6).way, 0U) << "it is wanted at once";
+  EXPECT_EQ(end_of(Noise::little, 0.5, 20e-6).way, 0U);
+  EXPECT_EQ(end_of(Noise::shared_cores, 0.5, 20e-3).tried, end_of(Noise::shared_cores, 1, 20e-3).tried)
+      << "long calls vary little";
 }
 
 TEST(Trial, CountsMoreOfVeryShortCallsWithoutNoise) {
