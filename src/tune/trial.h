@@ -26,17 +26,16 @@
 //
 // Ways whose best round is far behind are dropped. What a way finds (queues, windows, caches) others may have left
 // longer ago than a run, and who has the core may stay so for longer: so over a network those that are close after the
-// last round have a final of some rounds more, in longer runs, and only that counts between them. So have short calls of
-// ranks that share the cores of one node, unless the decision is wanted as soon as possible, without rests: their runs
-// do not last for a slice of the scheduler's. There a way counts by the mean of the faster half of its
-// rounds, of an even number one more, because the median takes one round at its word. (9 to 16 ranks on two cores,
-// rounds of 50 ms that vary by 10 to 20%: resampled from eight finals of 9 or 41 rounds, where ways were 0 to 20%
-// apart, a way more than 5% behind won by the median of three rounds in 0 to 34% of cases, in five of the eight in 10%
-// or more; by the mean of the faster four of seven in 0 to 13%, in seven of them in less than 4%.) That, too, is a
-// prize for ways whose times vary, but a smaller one than the best round would be. Ways that are behind in each of
-// three rounds of the final are dropped there; long calls, whose times vary little, have no more than these. After the
-// final, or once those that are left take the same time, all but one are dropped. Every rank computes the same from the
-// same numbers.
+// last round have a final of some rounds more, in longer runs, and only that counts between them. So have short calls
+// of ranks that share the cores of one node, unless the decision is wanted as soon as possible, without rests: their
+// runs do not last for a slice of the scheduler's. There a way counts by the mean of the faster half of its rounds, of
+// an even number one more, because the median takes one round at its word. (9 to 16 ranks on two cores, rounds of 50 ms
+// that vary by 10 to 20%: resampled from eight finals of 9 or 41 rounds, where ways were 0 to 20% apart, a way more
+// than 5% behind won by the median of three rounds in 0 to 34% of cases, in five of the eight in 10% or more; by the
+// mean of the faster four of seven in 0 to 13%, in seven of them in less than 4%.) That, too, is a prize for ways whose
+// times vary, but a smaller one than the best round would be. Ways that are behind in each of three rounds of the final
+// are dropped there; long calls, whose times vary little, have no more than these. After the final, or once those that
+// are left take the same time, all but one are dropped. Every rank computes the same from the same numbers.
 #pragma once
 
 #include <cstddef>
