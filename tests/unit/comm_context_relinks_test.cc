@@ -71,15 +71,19 @@ TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsShorterCallsExpect) {
 }
 
 TEST(ContextOfNodes, BelievesAProfileThatOneRoundContradicts) {
-  on_measuring_nodes([](ContextOfLinks& links, Context& context) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
     links.use(ContextOfLinks::many);
     links.adopt_profile(slow_card);
     links.call();
-    for (int calls = 0; context.on_trial(4 * ContextOfLinks::many) && calls < 40000; ++calls) {
-      links.predict_what_was_measured(); // but for the first round, which saw what the profile says
-      links.call();
-    }
-    EXPECT_FALSE(links.will_measure());
+    links.call_until_compared();
+    links.let_one_round_contradict();
+    links.predict_what_was_measured();
+    links.compare_again();
+    links.predict(1e-12);
+    links.compare_again();
+    EXPECT_FALSE(links.will_measure()) << "no two rounds in a row";
+    links.compare_again();
+    EXPECT_TRUE(links.will_measure());
   });
 }
 

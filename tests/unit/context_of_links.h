@@ -116,10 +116,18 @@ public:
       call();
     EXPECT_TRUE(has_compared());
   }
-  /// As if two more rounds had been compared, which found the same.
+  /// As if one round, and no other, had contradicted what is known, however many a disturbed machine has compared.
+  void let_one_round_contradict() {
+    context_.probe_.reset();
+    context_.profile_doubts_ = 1;
+  }
+  /// As if another round had been compared, which found the same.
+  void compare_again() {
+    if (!will_measure()) context_.hold_against_profile(*decision().trial, bytes_of_call());
+  }
   void compare_twice() {
-    for (int round = 0; round < 2 && !will_measure(); ++round)
-      context_.hold_against_profile(*decision().trial, bytes_of_call());
+    compare_again();
+    compare_again();
   }
   /// After that the next call begins a look, and sees another time than this.
   void change_time(double seconds = 1e-12) {
