@@ -56,7 +56,7 @@ TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsLongerCallsExpect) {
     links.use(ContextOfLinks::many);
     links.adopt_profile(slow_card);
     links.call();
-    EXPECT_TRUE(links.will_measure_within_three_sizes());
+    EXPECT_TRUE(links.will_measure_before_deciding());
   });
 }
 
@@ -66,7 +66,7 @@ TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsShorterCallsExpect) {
     links.adopt_profile(slow_card);
     links.call();
     links.predict(1e-12);
-    EXPECT_TRUE(links.will_measure_within_three_sizes());
+    EXPECT_TRUE(links.will_measure_before_deciding());
   });
 }
 
@@ -112,7 +112,7 @@ TEST(ContextOfNodes, MeasuresItsLinksOnceMoreWhereCallsContradictItsOwnProbe) {
     links.find_by_probe(slow_card);
     links.use(ContextOfLinks::many);
     links.call();
-    EXPECT_TRUE(links.will_measure_within_three_sizes());
+    EXPECT_TRUE(links.will_measure_before_deciding());
     links.find_by_probe(slow_card); // the same again
     links.use(2 * ContextOfLinks::many);
     links.call();

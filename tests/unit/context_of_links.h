@@ -100,16 +100,6 @@ public:
       call();
     return will_measure();
   }
-  /// The same of up to three sizes. It takes two rounds to contradict what is known, and a first one that was disturbed
-  /// may leave one way only.
-  bool will_measure_within_three_sizes() {
-    for (int doublings = 0; doublings < 2; ++doublings) {
-      if (will_measure_before_deciding()) return true;
-      use(2 * count_);
-      call();
-    }
-    return will_measure_before_deciding();
-  }
   void call_until_compared() {
     const auto has_compared = [&] { return decision().trial && decision().trial->trial.has_compared(); };
     for (int calls = 0; !has_compared() && calls < 40000; ++calls)
