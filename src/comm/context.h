@@ -10,6 +10,7 @@
 #include "comm/resident.h"
 #include "comm/staging.h"
 #include "comm/watch.h"
+#include "engine/core_contention.h"
 #include "engine/plan.h"
 #include "topo/link_pairs.h"
 #include "transport/shm/parity_board.h"
@@ -247,6 +248,12 @@ private:
   void log_choice(const tune::Choice& choice, std::size_t bytes, const std::string& trouble);
   void leave_all_to_native(Error why);
 
+  /// For waits in which ranks of other nodes take part: such nodes may be containers that share their cores, which
+  /// crowding_ does not count.
+  engine::CoreContention* contention_between_nodes() { return situation_.job.nodes > 1 ? &contention_ : nullptr; }
+
+  void tell_of_contention();
+
   // context_trial.cc
   tune::Noise noise() const {
     if (situation_.job.nodes > 1) return tune::Noise::network;
@@ -411,6 +418,8 @@ private:
   std::vector<std::uint32_t> usable_cores_; ///< that the ranks of its node have together
   std::vector<std::string> hosts_, switches_, warnings_, notes_, transport_names_;
   engine::Crowding crowding_ = engine::Crowding::roomy;
+  engine::CoreContention contention_;
+  bool told_of_contention_ = false;
 
   std::unique_ptr<transport::shm::ShmLinks> neighbours_;
   std::vector<std::unique_ptr<transport::Links>> links_;

@@ -125,7 +125,7 @@ bool Context::run_staged(const Call& call, const Way& way, std::size_t bytes) {
 }
 
 bool Context::await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot) {
-  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_, contention_between_nodes());
   while (!(staging_.get()->*done)(slot)) {
     if (!staging_->failure().empty()) {
       lose_device(staging_->failure());

@@ -174,6 +174,15 @@ void Context::count_cores() {
   if (around.size() > cores_together(around)) crowding_ = engine::Crowding::crowded;
 }
 
+void Context::tell_of_contention() {
+  told_of_contention_ = true;
+  if (!options_.log_choice || crowding_ == engine::Crowding::crowded) return;
+  process_.say_once(
+      fmt::format("on {}, others than the ranks of its node want the core of a rank; it gives the core up "
+                  "while it waits for other nodes",
+                  hosts_[static_cast<std::size_t>(rank_)]));
+}
+
 Status Context::link_neighbours(transport::shm::ShmTransport* memory, const std::vector<bool>& here) {
   route_.assign(here.size(), 0);
   transport_names_.assign(here.size(), "self");

@@ -113,7 +113,7 @@ std::vector<bool> Context::waiters_among(const std::vector<std::string>& announc
 bool Context::sees_flags(engine::Plan& plan, PeerSlots& slots, const std::vector<bool>& senders) {
   constexpr auto patience = std::chrono::seconds(2);
   const auto end = std::chrono::steady_clock::now() + patience;
-  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_, contention_between_nodes());
   bool seen = plan.await_tried_flags(senders) && slots.passed(0);
   while (!seen && slots.failure().empty() && std::chrono::steady_clock::now() < end) {
     waiter.step(crowding_ == engine::Crowding::crowded);

@@ -186,7 +186,7 @@ Status Context::reach_peers(engine::Plan& plan, Status connected) {
 Status Context::hear_of_peers(engine::Plan& plan) {
   constexpr auto patience = std::chrono::seconds(10);
   const auto end = std::chrono::steady_clock::now() + patience;
-  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_, contention_between_nodes());
   while (!plan.connected()) {
     if (const char* why = plan.failure()) return Error{ErrorKind::peer, why};
     if (std::chrono::steady_clock::now() > end) {

@@ -194,7 +194,7 @@ bool Context::probe_links() {
     exchange = std::make_unique<Exchange>(*links_.back(), *probe_, node_of(rank_) < node_of(peer), ranks_, peer, plan,
                                           message);
   }
-  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  engine::Waiter waiter(bootstrap_->idle_hook(), crowding_, contention_between_nodes());
   // All begin at once, or none.
   bool prepared = all_agree(true);
   const Clock::time_point start = Clock::now(); // waiting for ranks that come late is no price of the probe

@@ -202,7 +202,7 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
   plan.submit(request);
   waiting_plan_ = &plan;
   waiting_bytes_ = static_cast<std::size_t>(call.elements) * request.reducer.element_bytes;
-  engine::Waiter waiter(watch_.begin(*this), crowding_);
+  engine::Waiter waiter(watch_.begin(*this), crowding_, contention_between_nodes());
   const bool crowded = crowding_ == engine::Crowding::crowded;
   const auto advance = recorder_ == nullptr ? &engine::Plan::advance : &engine::Plan::advance_recorded;
   while (!request.complete() && !watch_.hopeless()) {
@@ -221,6 +221,8 @@ bool Context::run_plan(const Call& call, const Way& way, engine::SliceMemory* me
     waiter.step(crowded);
   watch_.end();
   waiting_plan_ = nullptr;
+  if (contention_.found() && !told_of_contention_) [[unlikely]]
+    tell_of_contention();
   if (watch_.hopeless()) {
     plan.abandon();
     // Copies from peers' slots may be under way to buffers that the caller gets back now. Peers must know before that.

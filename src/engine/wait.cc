@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/wait.h"
 
+#include "engine/core_contention.h"
+
 #include <sched.h>
 #include <time.h>
 
@@ -31,9 +33,17 @@ void Waiter::yield() {
   if (hook_.function != nullptr) hook_.function(hook_.state);
 }
 
+bool Waiter::should_yield(bool peer_shares_cpu) {
+  if (contention_ != nullptr) {
+    contention_->step();
+    if (contention_->found()) return true; // it may be the peer; nobody can say where that runs
+  }
+  return crowding_ == Crowding::crowded && (peer_shares_cpu || idle_ >= crowded_spins);
+}
+
 void Waiter::step(bool peer_shares_cpu) {
   ++idle_;
-  if (crowding_ == Crowding::crowded && (peer_shares_cpu || idle_ >= crowded_spins)) {
+  if (should_yield(peer_shares_cpu)) {
     yield();
     return;
   }

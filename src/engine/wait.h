@@ -6,6 +6,8 @@
 
 namespace strata::engine {
 
+class CoreContention;
+
 /// Called every few microseconds of waiting: the MPI library's progress (MPI 4.0, 3.5: a rank that waits inside our
 /// all-reduce must still complete a peer's rendezvous send that was posted before).
 struct IdleHook {
@@ -21,7 +23,10 @@ enum class Crowding : std::uint8_t {
 /// One wait: call step() each time that nothing was found to do.
 class Waiter {
 public:
-  Waiter(IdleHook hook, Crowding crowding) : hook_(hook), crowding_(crowding) {}
+  /// `contention`: asked whether the cores are crowded by others than `crowding` knows of; null: by none. It outlives
+  /// this object.
+  Waiter(IdleHook hook, Crowding crowding, CoreContention* contention = nullptr)
+      : hook_(hook), crowding_(crowding), contention_(contention) {}
 
   /// A short pause, a yield, or a nap, by how long the wait has lasted since something happened. `peer_shares_cpu`:
   /// what is waited for can only come when this core is given up.
@@ -31,9 +36,11 @@ public:
 
 private:
   void yield();
+  bool should_yield(bool peer_shares_cpu);
 
   IdleHook hook_;
   Crowding crowding_;
+  CoreContention* contention_;
   std::uint32_t idle_ = 0;
   std::uint32_t yields_ = 0;
 };

@@ -77,7 +77,7 @@ joinable_tests += \
   tests/unit/device_bounce_test.cc \
   tests/unit/device_emulated_test.cc \
   tests/unit/engine_device_bits_test.cc tests/unit/engine_device_test.cc tests/unit/engine_flags_test.cc \
-  tests/unit/engine_wait_test.cc \
+  tests/unit/engine_wait_test.cc tests/unit/engine_contention_test.cc \
   tests/unit/hier_bytes_test.cc \
   tests/unit/hier_composition_test.cc \
   tests/unit/hier_text_test.cc \
