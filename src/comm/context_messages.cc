@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The last rounds of a probe: single messages of several sizes between ranks that stand for all that a link of one kind
-// joins, by strata's own transport and then by the MPI library's.
+// joins, by strata's own transport and then by the MPI library's; and at the very end, short messages of all ranks at
+// once, which tell how much they hinder each other.
 #include "comm/context.h"
 
 #include "base/elapsed.h"
@@ -43,7 +44,7 @@ struct Context::Couriers {
 Result<Context::Couriers> Context::connect_couriers(const CourierWay& way) {
   const bool takes_part = !way.to.empty();
   const std::uint32_t plan = next_plan_++;
-  const engine::Waiter waiter(bootstrap_->idle_hook(), crowding_);
+  const engine::Waiter waiter(bootstrap_->idle_hook(), crowding_, contention_between_nodes());
   std::vector<std::uint64_t> announcements(static_cast<std::size_t>(ranks_), 0);
   Couriers couriers;
   Couriers::Card card{0, key_};
@@ -203,7 +204,7 @@ bool Context::conclude_messages() {
     // What was taken over with the rates may be too much; see Probe::latency().
     if (probe_->latency() > 0) tune::bound_latency(situation_.parameters, probe_->latency());
     tune::take_messages(situation_.parameters, probe_->messages());
-    tune::take_gap(situation_.parameters, probe_->gap().value_or(0));
+    if (const auto gap = probe_->gap()) tune::take_gap(situation_.parameters, *gap);
   }
   if (options_.log_choice && rank_ == 0) {
     for (const std::string& line : tune::sentences_of(probe_->messages()))

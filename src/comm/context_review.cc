@@ -31,13 +31,13 @@ constexpr double much_slower = 1.5, much_faster = 0.5;
 /// Each trial that a look started makes the next look come later, up to this many times.
 constexpr std::uint32_t most_doublings = 6;
 
-/// From here on, predictions between nodes are mostly within 2% of what is measured, and were 38% off at worst
-/// (docs/predictions.md). With shorter vectors a message's own price decides, which no profile tells.
+/// From here on, predictions between nodes are mostly within 2% of what is measured, and were 39% off at worst, in two
+/// racks (docs/predictions.md). With shorter vectors a message's own price decides, which no profile tells.
 constexpr std::size_t least_bytes_to_judge = std::size_t{256} << 10;
 /// A call is judged where no more than this part of its predicted time is left if a byte between nodes takes none: what
 /// cores do within a node may take five times what is predicted, and the whole then 1.8 times as long.
 constexpr double most_beside_links = 0.2;
-/// Which is no contradiction yet, even with 38% on top of it. With a card that has fallen back to a quarter, every way
+/// Which is no contradiction yet, even with 39% on top of it. With a card that has fallen back to a quarter, every way
 /// takes four times as long.
 constexpr double far_from_profile = 2.5;
 /// In a row, of one size or of several: one round may be disturbed, or run on what a network lets pass at first.
