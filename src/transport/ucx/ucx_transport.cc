@@ -302,12 +302,18 @@ ucs_status_t UcxTransport::on_message(void* argument, const void* header_bytes, 
 ucs_status_t UcxTransport::take_message(const WireHeader& header, void* payload, std::size_t bytes,
                                         const ucp_am_recv_param_t* parameters) {
   if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
+    struct Kept {
+      ~Kept() {
+        if (!stays) all -= bytes;
+      }
+      std::size_t &all, bytes;
+      bool stays = false; // where deliver() finds no memory, too
+    } kept{kept_bytes_, bytes};
     kept_bytes_ += bytes; // first: who waits for it may let it go within deliver()
-    const bool kept = deliver(header, {payload, bytes, nullptr});
-    if (kept && kept_bytes_ > most_kept_bytes_.load(std::memory_order_relaxed))
+    kept.stays = deliver(header, {payload, bytes, nullptr});
+    if (kept.stays && kept_bytes_ > most_kept_bytes_.load(std::memory_order_relaxed))
       most_kept_bytes_.store(kept_bytes_, std::memory_order_relaxed);
-    if (!kept) kept_bytes_ -= bytes;
-    return kept ? UCS_INPROGRESS : UCS_OK;
+    return kept.stays ? UCS_INPROGRESS : UCS_OK;
   }
 
   if (expected(header, bytes) == Expected::refused) return UCS_OK;
