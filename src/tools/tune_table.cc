@@ -37,13 +37,18 @@ const tune::Way& winner(const std::vector<MeasuredWay>& ways, const tune::Way* b
   return native != ways.end() ? native->way : ways.front().way;
 }
 
+/// Of less than a microsecond, as many digits as tell times apart that differ by a hundredth of it.
+std::string text_of_time(double seconds) {
+  return seconds < 1e-6 ? fmt::format("{:.4f} us", seconds * 1e6) : format_duration(seconds);
+}
+
 /// A line for each of the fastest ways, and for the MPI library's own.
 void add_remarks(std::vector<std::string>& remarks, std::uint64_t bytes, const std::vector<MeasuredWay>& ways,
                  Remarks wanted) {
   for (std::size_t place = 0; place < ways.size(); ++place) {
     if (wanted == Remarks::fastest && place >= most_in_remarks && ways[place].way != tune::Way{}) continue;
     remarks.push_back(fmt::format("  {:<7} {:>9} {}", place == 0 ? format_bytes(bytes) : std::string(),
-                                  format_duration(ways[place].seconds), to_text(ways[place].way)));
+                                  text_of_time(ways[place].seconds), to_text(ways[place].way)));
   }
 }
 
