@@ -119,7 +119,9 @@ void Context::adopt_profile(const KnownProfile& known) {
   tune::take_messages(situation_.parameters, profile->messages);
   const bool has_as_many_senders = situation_.job.ranks_per_node >= profile->gap_senders;
   tune::take_gap(situation_.parameters, has_as_many_senders ? profile->gap : 0);
-  probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
+  // One that a job left that ended before it had measured messages serves until this one has measured all anew.
+  if (known.origin != Origin::earlier_job || tune::tells_of_messages(*profile))
+    probe_.reset(); // until a call takes longer than it did, or than this profile lets expect
   profile_doubts_.reset();
   if (situation_.job.nodes > 1 && is_all_in_the_model(*profile)) profile_doubts_ = 0;
 }

@@ -56,6 +56,10 @@ topo::LinkKind link_beyond(const HostLevel& level) {
 
 } // namespace
 
+bool tells_of_messages(const Profile& profile) {
+  return profile.messages[static_cast<std::size_t>(topo::LinkKind::network)].strata.front() > 0;
+}
+
 Status check(const Profile& profile) {
   const auto again = profile_from(to_text(profile), "profile");
   if (!again) return again.error();

@@ -91,6 +91,9 @@ Result<Profile> profile_from(std::string_view text, const std::string& file);
 /// The text of a profile. What profile_from makes of it is equal to a profile that passes check().
 std::string to_text(const Profile& profile);
 
+/// Whether it has times of messages between nodes, which are measured after everything else that every probe measures.
+bool tells_of_messages(const Profile& profile);
+
 /// Whether the text of the profile is one that profile_from takes; the error tells the line in that text.
 Status check(const Profile& profile);
 

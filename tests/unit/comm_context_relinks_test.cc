@@ -37,6 +37,21 @@ TEST(ContextOfNodes, MeasuresLinksThatAProfileToldWhenCallsBecomeSlower) {
   });
 }
 
+TEST(ContextOfNodes, MeasuresAllWhereAnEarlierJobEndedBeforeItHadTimedMessages) {
+  on_measuring_nodes([](ContextOfLinks& links, Context&) {
+    links.adopt_profile_of_links(Origin::earlier_job);
+    EXPECT_TRUE(links.will_measure());
+  });
+}
+
+TEST(ContextOfNodes, MeasuresNothingWhereSomebodyWroteAProfileOfLinksOnly) {
+  for (const Origin origin : {Origin::site, Origin::file})
+    on_measuring_nodes([&](ContextOfLinks& links, Context&) {
+      links.adopt_profile_of_links(origin);
+      EXPECT_FALSE(links.will_measure());
+    });
+}
+
 TEST(ContextOfNodes, MeasuresNoLinksAgainWhenCallsBecomeFaster) {
   on_measuring_nodes([](ContextOfLinks& links, Context& context) {
     links.know_links();

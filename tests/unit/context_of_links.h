@@ -38,6 +38,12 @@ public:
   }
   /// As if an earlier job had left it: so many bytes per second of each card; half of that of `slow`, if it is a host.
   void adopt_profile(double bandwidth, const std::string& slow = {}) {
+    adopt_profile(bandwidth, slow, Origin::earlier_job, {50e-6, 51e-6, 60e-6, 90e-6, 320e-6});
+    EXPECT_FALSE(will_measure());
+  }
+  /// As if that job had ended before it had timed messages, or somebody had written it without.
+  void adopt_profile_of_links(Origin origin) { adopt_profile(1e9, {}, origin, {}); }
+  void adopt_profile(double bandwidth, const std::string& slow, Origin origin, const tune::SecondsBySize& messages) {
     tune::Profile profile;
     profile.measured = 1'790'000'000;
     profile.transport = "delaying";
@@ -48,11 +54,11 @@ public:
     if (!slow.empty()) profile.slow.emplace_back().host = slow;
     for (tune::SlowHost& host : profile.slow)
       host.bandwidth = 0.5;
+    profile.messages[network_link].strata = messages;
     context_.hosts_ = profile.hosts; // they are all one in truth
-    context_.adopt_profile({to_text(profile), Origin::earlier_job, {}});
+    context_.adopt_profile({to_text(profile), origin, {}});
     EXPECT_DOUBLE_EQ(context_.situation_.parameters.links[network_link].per_byte, 1 / bandwidth)
         << "it was not adopted";
-    EXPECT_FALSE(will_measure());
   }
   /// As if this job's probe had found so many bytes per second of each card.
   void find_by_probe(double bandwidth) {
