@@ -91,8 +91,13 @@ Status Context::share_profile() {
   }
   const auto text = text_of_first(*bootstrap_, found.known.text);
   if (!text) return text.error();
+  if (text->empty()) return ok();
+  // Only rank 0 knows where it is from, and whether there is anything left to measure depends on that.
+  const auto origin = gather(*bootstrap_, found.known.origin);
+  if (!origin) return origin.error();
   found.known.text = *text;
-  if (!text->empty()) adopt_profile(found.known);
+  found.known.origin = origin->front();
+  adopt_profile(found.known);
   return ok();
 }
 
