@@ -118,9 +118,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   const auto middle = least.begin() + static_cast<std::ptrdiff_t>(ways);
   agreed_.assign(least.begin(), middle);
   quickest_.assign(middle, least.end());
-  std::size_t best = ways;
-  for (std::size_t way = 0; way < ways; ++way)
-    if (!dropped_[way] && (best == ways || agreed_[way] < agreed_[best])) best = way;
+  const std::size_t best = best_of_those_left();
   const bool are_long = agreed_[best] >= long_call_seconds;
   if (first_ && are_long != long_ && !again_) {
     again_ = true;
@@ -142,6 +140,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     forget_rounds();
     if (final_) rounds_ = std::min(rounds_, 1 + rounds_of_a_final_of_long_calls); // and this one
   }
+  if (!was_first && take_back(best)) return begin_anew(best_of_those_left());
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
   const double limit = limit_of(best, counted);
@@ -158,6 +157,37 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   way_ = 0;
   while (dropped_[way_])
     ++way_;
+  begin_rest(best, expected);
+  return false;
+}
+
+std::size_t Trial::best_of_those_left() const {
+  std::size_t best = dropped_.size();
+  for (std::size_t way = 0; way < dropped_.size(); ++way)
+    if (!dropped_[way] && (best == dropped_.size() || agreed_[way] < agreed_[best])) best = way;
+  return best;
+}
+
+/// The ways that were dropped because they took longer than one that was ahead, but not as long as the best now does.
+bool Trial::take_back(std::size_t best) {
+  if (took_back_) return false;
+  const double limit = agreed_[best];
+  for (std::size_t way = 0; way < dropped_.size(); ++way)
+    if (dropped_[way] && agreed_[way] < limit) {
+      dropped_[way] = false;
+      took_back_ = true;
+    }
+  return took_back_;
+}
+
+/// With all ways that are left. Always false: the trial is not over.
+bool Trial::begin_anew(std::size_t best) {
+  forget_rounds();
+  rounds_ = !final_ ? rounds_with_glance() - 1 : long_ ? rounds_of_a_final_of_long_calls : rounds_of_a_final;
+  double expected = 0;
+  for (std::size_t way = 0; way < dropped_.size(); ++way)
+    if (!dropped_[way]) expected += runs_[way] * behind(way, best);
+  way_ = static_cast<std::size_t>(std::find(dropped_.begin(), dropped_.end(), false) - dropped_.begin());
   begin_rest(best, expected);
   return false;
 }

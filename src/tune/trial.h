@@ -36,6 +36,10 @@
 // times vary, but a smaller one than the best round would be. Ways that are behind in each of three rounds of the final
 // are dropped there; long calls, whose times vary little, have no more than these. After the final, or once those that
 // are left take the same time, all but one are dropped. Every rank computes the same from the same numbers.
+//
+// What is ahead may take longer from some round on than ways that were dropped for its sake: a network that was idle
+// lets a burst pass at once (a shaper's bucket, the queues of switches and cards), and not what comes after it. Then
+// the rounds so far are of another state than the coming ones, and once in a trial all begin anew with those ways.
 #pragma once
 
 #include <cstddef>
@@ -92,6 +96,9 @@ private:
   void forget_rounds();
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
+  std::size_t best_of_those_left() const;
+  bool take_back(std::size_t best);
+  bool begin_anew(std::size_t best);
   void set_runs();
   void set_final_runs();
   double behind(std::size_t way, std::size_t best) const;
@@ -103,9 +110,10 @@ private:
   std::size_t bytes_; ///< whose pace is followed
   double price_;      ///< seconds of rest for each second that slower ways cost
   std::uint32_t uncounted_, rounds_;
-  bool first_ = true;  ///< round: the glance
-  bool again_ = false; ///< there was a glance that took calls for longer or shorter ones than they are
-  bool final_ = false; ///< the rounds of those that are close
+  bool first_ = true;      ///< round: the glance
+  bool again_ = false;     ///< there was a glance that took calls for longer or shorter ones than they are
+  bool final_ = false;     ///< the rounds of those that are close
+  bool took_back_ = false; ///< ways that had been dropped
   bool long_ = false;
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;

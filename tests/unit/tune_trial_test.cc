@@ -256,6 +256,32 @@ TEST(Trial, DropsAWayThatWasBehindInTwoRounds) {
   EXPECT_EQ(calls, 2u * (6 + 24));
 }
 
+// The network was idle, and lets as many bytes pass at once as these ways send in so many calls.
+TEST(Trial, TakesAWayBackThatWasDroppedForAnotherThatTakesLongerNow) {
+  for (const std::size_t calls_of_a_burst : {200, 1000}) {
+    std::vector<Trial> ranks(2, Trial(3, 4096));
+    std::size_t sent = 0;
+    const std::size_t calls = run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
+      if (way == 0) return 475e-6;
+      if (rank == 0) ++sent;
+      return (sent < calls_of_a_burst ? 350e-6 : 705e-6) * (way == 1 ? 1 : 1.05);
+    });
+    EXPECT_GT(calls, calls_of_a_burst);
+    EXPECT_EQ(ranks[0].way(), 0u) << calls_of_a_burst;
+  }
+}
+
+TEST(Trial, TakesWaysBackOnlyOnce) {
+  std::vector<Trial> ranks(2, Trial(4, 4096));
+  std::size_t tried[4] = {};
+  const std::size_t calls = run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
+    if (rank == 0) ++tried[way];
+    return 100e-6 * (1 + static_cast<double>(tried[way] / 100)); // each becomes the slowest in its turn
+  });
+  EXPECT_GT(calls, 0u);
+  EXPECT_LT(calls, 2 * (4u * 6 + 7u * 4 * 104 + 7u * 4 * 392));
+}
+
 TEST(Trial, OutlivesADisturbedGlance) {
   for (const Noise noise : {Noise::little, Noise::shared_cores, Noise::network}) {
     const double disturbance = noise == Noise::little ? 100e-6 : 8e-3; // an interrupt, a slice of another process
