@@ -179,7 +179,7 @@ private:
     std::vector<Way> retired; ///< that are not tried again; for their counts
     std::unique_ptr<Review> review;
     std::uint32_t reviewed = 0; ///< how often a review had all ways tried anew
-    bool has_settled = false;   ///< a trial has ended
+    std::uint8_t trials = 0;    ///< that have ended, most_trials at most
   };
   struct MadePlan {
     std::string name;              ///< of the candidate; equal ones over the same levels share a plan

@@ -183,7 +183,7 @@ void Context::retire(Decision& decision) {
     keep(std::move(way));
   decision.others.clear();
   decision.review.reset();
-  decision.has_settled = false;
+  decision.trials = 0;
   if (!decision.trial) return;
   for (Way& way : decision.trial->ways)
     keep(std::move(way));

@@ -23,6 +23,9 @@ constexpr std::size_t schedules_in_memory_from = std::size_t{4} << 10;
 /// Between nodes, calls of this size and more take so long that fewer ways are tried.
 constexpr std::size_t few_ways_from = std::size_t{1} << 20;
 
+/// Of shorter calls, which many algorithms of many nodes may do best: a message costs what the model does not know.
+constexpr std::uint8_t most_trials = 3;
+
 /// A way that is predicted to take this much longer than the best is not tried; the best of another kind may be
 /// predicted worse, and in a second trial that of another algorithm.
 constexpr double hopeless = 2, hopeless_of_its_kind = 4, hopeless_at_all = 8;
@@ -249,8 +252,9 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   if (!over) return begin_review(decision, bytes);
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();
-  const bool is_first = !std::exchange(decision.has_settled, true);
-  const bool goes_on = is_first && (bytes < few_ways_from || is_far_from_predicted(trial));
+  if (decision.trials < most_trials) ++decision.trials;
+  const bool goes_on =
+      bytes < few_ways_from ? decision.trials < most_trials : decision.trials == 1 && is_far_from_predicted(trial);
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     (way == fastest ? decision.way : decision.others.emplace_back()) = std::move(trial.ways[way]);
   decision.trial.reset();
