@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <thread>
 
 namespace strata::tools {
 
@@ -20,6 +22,14 @@ int ranks_in_world() {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   return ranks;
+}
+
+void end_job(const std::string& tool, const std::string& why) {
+  std::fprintf(stderr, "%s: rank %d: %s\n", tool.c_str(), rank_in_world(), why.c_str());
+  // A launcher that learns of the end first may close what it has not read yet (MPICH's Hydra, one job in ten).
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort(); // not reached; MPI does not promise that
 }
 
 Pages pages(std::size_t bytes) {

@@ -6,12 +6,17 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace strata::tools {
 
 int rank_in_world();
 int ranks_in_world();
+
+/// For what one rank alone meets, where the others would wait for it: says "TOOL: rank R: WHY" on standard error, and
+/// ends the job with status 1.
+[[noreturn]] void end_job(const std::string& tool, const std::string& why);
 
 /// Memory at the begin of a page; null when there is none.
 using Pages = std::unique_ptr<std::byte, decltype(&std::free)>;

@@ -146,7 +146,8 @@ double copy_seconds(PerfMemory& memory, void* to, const void* from, std::uint64_
     MPI_Barrier(MPI_COMM_WORLD);
     const auto started = Clock::now();
     for (std::uint64_t call = 0; call < calls; call += at_once)
-      if (const Status copied = memory.copy(to, from, bytes, at_once); !copied) end_job(copied.error());
+      if (const Status copied = memory.copy(to, from, bytes, at_once); !copied)
+        end_job("strata-perf", copied.error().message);
     seconds.push_back(seconds_since(started) / static_cast<double>(calls));
   }
   return spread_of(longest_of_all(seconds)).median;

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 namespace strata::tools {
@@ -80,11 +79,6 @@ bool library_takes_device_memory() {
 
 } // namespace
 
-void end_job(const Error& why) {
-  std::fprintf(stderr, "strata-perf: rank %d: %s\n", rank_in_world(), why.message.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 Bench::Bench(const PerfFlags& flags, const strata_mpi_introspection& strata, PerfMemory& memory)
     : flags_(flags), strata_(strata), memory_(memory), datatype_(datatype_of(flags.element)),
       operation_(operation_of(flags.operation)), rank_(rank_in_world()),
@@ -140,7 +134,7 @@ void Bench::call_staged(const Kind& kind) const {
 }
 
 void Bench::copy(void* to, const void* from, std::size_t bytes) const {
-  if (const Status copied = memory_.copy(to, from, bytes); !copied) end_job(copied.error());
+  if (const Status copied = memory_.copy(to, from, bytes); !copied) end_job("strata-perf", copied.error().message);
 }
 
 void Bench::fill_input(std::size_t elements, int rank) {

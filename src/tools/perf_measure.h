@@ -14,9 +14,6 @@ namespace strata::tools {
 
 using AllReduce = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
-/// For what one rank alone meets in the midst of measuring, a device that is lost: the others would wait for it.
-void end_job(const Error& why);
-
 /// The first two ranks of each node, and what they share. Its functions are collective, and right on rank 0.
 class NodePair {
 public:

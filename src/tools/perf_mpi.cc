@@ -81,11 +81,8 @@ int measure(const PerfFlags& flags, const strata_mpi_introspection& strata, Perf
   const auto memory = open_memory(flags);
   if (!memory) return 1;
   Bench bench(flags, strata, *memory);
-  if (const Status taken = bench.take_memory(); !taken) {
-    std::fprintf(stderr, "%s: no memory for the largest size on rank %d: %s\n", tool, rank_in_world(),
-                 taken.error().message.c_str());
-    return MPI_Abort(MPI_COMM_WORLD, 1);
-  }
+  if (const Status taken = bench.take_memory(); !taken)
+    end_job(tool, "no memory for the largest size: " + taken.error().message);
   run.memory = memory->name();
   run.native_staged = bench.stages_native();
   if (!bench.take_communicator()) return complain(tool, "strata cannot be made reproducible here", 1);

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace strata::tools {
 namespace {
@@ -84,10 +83,7 @@ int tune_machine(const TuneFlags& flags) {
              "strata-probe measures them",
              0);
   Sweep sweep(flags, *strata);
-  if (!sweep.take_memory()) {
-    std::fprintf(stderr, "%s: no memory for the largest size on rank %d\n", tool, rank_in_world());
-    return MPI_Abort(MPI_COMM_WORLD, 1);
-  }
+  if (!sweep.take_memory()) end_job(tool, "no memory for the largest size");
   const std::vector<MeasuredSize> sizes = measure_all(flags, sweep);
   const auto unserved =
       std::count_if(sizes.begin(), sizes.end(), [](const MeasuredSize& size) { return size.ways.empty(); });
