@@ -27,7 +27,7 @@ constexpr std::size_t few_ways_from = std::size_t{1} << 20;
 constexpr std::uint8_t most_trials = 3;
 
 /// A way that is predicted to take this much longer than the best is not tried; the best of another kind may be
-/// predicted worse, and in a second trial that of another algorithm.
+/// predicted worse, and in later trials that of another algorithm.
 constexpr double hopeless = 2, hopeless_of_its_kind = 4, hopeless_at_all = 8;
 
 /// What a prediction may be wrong about for many ways alike: what a message costs beside a byte, what racks do, and

@@ -32,6 +32,13 @@ constexpr std::uint32_t rounds_of_a_final = 7, rounds_of_a_final_of_long_calls =
 constexpr std::size_t rounds_before_behind = 3;
 constexpr double behind_in_final = 1.1;
 
+/// A row's calls are told apart by the times of so many parts of it, of which the later half counts. Shorter ones,
+/// those of very long calls, are not worth one: they take what a network lets pass at once in a call or two.
+constexpr double row_seconds = 0.5, most_calls_of_a_row = 32768;
+constexpr std::uint32_t parts_of_a_row = 8, fewest_calls_of_a_part = 2;
+/// A way whose calls take this much longer in a row than in its runs counts by the row.
+constexpr double same_in_a_row = 1.03;
+
 /// How the ways have their turns, for calls of fewer bytes than `below`.
 struct Pace {
   std::size_t below;
@@ -67,11 +74,12 @@ constexpr std::size_t may_be_long_from = 64 * KiB;
 Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
     : noise_(noise), bytes_(bytes), price_((1 - share) / share), uncounted_(pace_of(bytes).uncounted_of_glance),
       rounds_(0), long_(noise == Noise::network && bytes >= may_be_long_from), runs_(ways, pace_of(bytes).glance),
-      dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), quickest_(ways, infinite),
+      dropped_(ways), has_row_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), quickest_(ways, infinite),
       rounds_of_way_(ways) {
   rounds_ = rounds_with_glance();
   for (std::vector<double>& rounds : rounds_of_way_)
     rounds.reserve(std::max(rounds_, rounds_of_a_final)); // a call takes no memory
+  parts_.reserve(parts_of_a_row);
 }
 
 std::uint32_t Trial::rounds_with_glance() const {
@@ -90,6 +98,7 @@ void Trial::forget_rounds() {
 }
 
 bool Trial::add(double seconds) {
+  if (row_) return add_to_row(seconds);
   if (call_ >= uncounted_) sum_ += seconds;
   if (++call_ < runs_[way_]) return false;
   std::vector<double>& rounds = rounds_of_way_[way_];
@@ -118,6 +127,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   const auto middle = least.begin() + static_cast<std::ptrdiff_t>(ways);
   agreed_.assign(least.begin(), middle);
   quickest_.assign(middle, least.end());
+  if (row_) return settle_row();
   const std::size_t best = best_of_those_left();
   const bool are_long = agreed_[best] >= long_call_seconds;
   if (first_ && are_long != long_ && !again_) {
@@ -140,7 +150,6 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     forget_rounds();
     if (final_) rounds_ = std::min(rounds_, 1 + rounds_of_a_final_of_long_calls); // and this one
   }
-  if (!was_first && take_back(best)) return begin_anew(best_of_those_left());
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
   const double limit = limit_of(best, counted);
@@ -153,7 +162,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     expected += runs_[way] * behind(way, best);
   }
   way_ = best;
-  if (left == 1) return true;
+  if (left == 1) return !begin_row(best);
   way_ = 0;
   while (dropped_[way_])
     ++way_;
@@ -168,28 +177,48 @@ std::size_t Trial::best_of_those_left() const {
   return best;
 }
 
-/// The ways that were dropped because they took longer than one that was ahead, but not as long as the best now does.
-bool Trial::take_back(std::size_t best) {
-  if (took_back_) return false;
-  const double limit = agreed_[best];
-  for (std::size_t way = 0; way < dropped_.size(); ++way)
-    if (dropped_[way] && agreed_[way] < limit) {
-      dropped_[way] = false;
-      took_back_ = true;
-    }
-  return took_back_;
+/// False where it would tell nothing that is not known: no way has ever been as fast as this one may be in a row, or
+/// its runs were as good as one, or it has had one.
+bool Trial::begin_row(std::size_t way) {
+  if (noise_ != Noise::network || price_ <= 0 || has_row_[way]) return false;
+  const double calls = std::min(row_seconds / std::max(agreed_[way], 1e-9), most_calls_of_a_row) / parts_of_a_row;
+  if (calls < fewest_calls_of_a_part) return false;
+  const double limit = far_behind_at_first * agreed_[way];
+  bool has_rival = false;
+  for (std::size_t other = 0; other < agreed_.size(); ++other)
+    has_rival |= other != way && agreed_[other] < limit;
+  if (!has_rival) return false;
+  row_ = true;
+  has_row_[way] = true;
+  way_ = ahead_ = way;
+  runs_[way] = static_cast<std::uint32_t>(calls) * parts_of_a_row;
+  seconds_before_row_ = agreed_[way];
+  parts_.clear();
+  return true;
 }
 
-/// With all ways that are left. Always false: the trial is not over.
-bool Trial::begin_anew(std::size_t best) {
-  forget_rounds();
-  rounds_ = !final_ ? rounds_with_glance() - 1 : long_ ? rounds_of_a_final_of_long_calls : rounds_of_a_final;
-  double expected = 0;
-  for (std::size_t way = 0; way < dropped_.size(); ++way)
-    if (!dropped_[way]) expected += runs_[way] * behind(way, best);
-  way_ = static_cast<std::size_t>(std::find(dropped_.begin(), dropped_.end(), false) - dropped_.begin());
-  begin_rest(best, expected);
-  return false;
+/// True when the row is over.
+bool Trial::add_to_row(double seconds) {
+  const std::uint32_t calls_of_a_part = runs_[way_] / parts_of_a_row;
+  sum_ += seconds;
+  if (++call_ % calls_of_a_part != 0) return false;
+  parts_.push_back(std::exchange(sum_, 0) / calls_of_a_part);
+  if (call_ < runs_[way_]) return false;
+  call_ = 0;
+  const auto later = parts_.begin() + parts_of_a_row / 2;
+  std::sort(later, parts_.end());
+  times_[way_] = later[(parts_of_a_row / 2 - 1) / 2]; // of an even number the faster: noise only adds
+  return true;
+}
+
+/// True when the trial is over.
+bool Trial::settle_row() {
+  row_ = false;
+  if (agreed_[way_] <= same_in_a_row * seconds_before_row_) agreed_[way_] = seconds_before_row_;
+  times_[way_] = agreed_[way_]; // on all ranks, for what is compared after this
+  const auto best = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
+  way_ = best;
+  return !begin_row(best);
 }
 
 /// Beyond which a way's best round is too far behind the best way, which has counted so many calls in its last run.

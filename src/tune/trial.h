@@ -37,9 +37,11 @@
 // are dropped there; long calls, whose times vary little, have no more than these. After the final, or once those that
 // are left take the same time, all but one are dropped. Every rank computes the same from the same numbers.
 //
-// What is ahead may take longer from some round on than ways that were dropped for its sake: a network that was idle
-// lets a burst pass at once (a shaper's bucket, the queues of switches and cards), and not what comes after it. Then
-// the rounds so far are of another state than the coming ones, and once in a trial all begin anew with those ways.
+// A network that was idle lets a burst pass at once (a shaper's bucket, the queues of switches and cards), and not what
+// comes after it. So a run may take less time than the same calls do in a row, and which ways profit depends on how
+// much they send. Before a trial over a network is over, the way that would win has a row of calls, half a second of
+// them, and counts by the later half, if that took longer. Where another way, one that was dropped included, took less
+// in its runs than that, it has a row in its turn: the winner has been seen in a row, and no way has ever been faster.
 #pragma once
 
 #include <cstddef>
@@ -97,8 +99,9 @@ private:
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
   std::size_t best_of_those_left() const;
-  bool take_back(std::size_t best);
-  bool begin_anew(std::size_t best);
+  bool begin_row(std::size_t way);
+  bool settle_row();
+  bool add_to_row(double seconds);
   void set_runs();
   void set_final_runs();
   double behind(std::size_t way, std::size_t best) const;
@@ -110,10 +113,10 @@ private:
   std::size_t bytes_; ///< whose pace is followed
   double price_;      ///< seconds of rest for each second that slower ways cost
   std::uint32_t uncounted_, rounds_;
-  bool first_ = true;      ///< round: the glance
-  bool again_ = false;     ///< there was a glance that took calls for longer or shorter ones than they are
-  bool final_ = false;     ///< the rounds of those that are close
-  bool took_back_ = false; ///< ways that had been dropped
+  bool first_ = true;  ///< round: the glance
+  bool again_ = false; ///< there was a glance that took calls for longer or shorter ones than they are
+  bool final_ = false; ///< the rounds of those that are close
+  bool row_ = false;   ///< of the way that is ahead
   bool long_ = false;
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
@@ -122,10 +125,12 @@ private:
   double debt_ = 0;                 ///< seconds that slower ways have cost, beyond what was rested for
   double sum_ = 0;                  ///< of the counted calls of the current run
   std::vector<std::uint32_t> runs_; ///< calls of a run, by way
-  std::vector<bool> dropped_;
+  std::vector<bool> dropped_, has_row_;
   std::vector<double> times_, agreed_;
   std::vector<double> quickest_;                   ///< the best round of each way, as all ranks agreed
   std::vector<std::vector<double>> rounds_of_way_; ///< this rank's, ascending
+  std::vector<double> parts_;                      ///< of the current row, this rank's; seconds of a call
+  double seconds_before_row_ = 0;                  ///< of a call of its way, by what was compared before
 };
 
 } // namespace strata::tune

@@ -257,9 +257,9 @@ TEST(Trial, DropsAWayThatWasBehindInTwoRounds) {
 }
 
 // The network was idle, and lets as many bytes pass at once as these ways send in so many calls.
-TEST(Trial, TakesAWayBackThatWasDroppedForAnotherThatTakesLongerNow) {
+TEST(Trial, TakesAWayBackThatWasDroppedForAnotherThatTakesLongerInARow) {
   for (const std::size_t calls_of_a_burst : {200, 1000}) {
-    std::vector<Trial> ranks(2, Trial(3, 4096));
+    std::vector<Trial> ranks(2, Trial(3, 4096, Noise::network, 0.05));
     std::size_t sent = 0;
     const std::size_t calls = run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
       if (way == 0) return 475e-6;
@@ -268,18 +268,96 @@ TEST(Trial, TakesAWayBackThatWasDroppedForAnotherThatTakesLongerNow) {
     });
     EXPECT_GT(calls, calls_of_a_burst);
     EXPECT_EQ(ranks[0].way(), 0u) << calls_of_a_burst;
+    EXPECT_NEAR(ranks[0].agreed_times()[1], 705e-6, 1e-6) << calls_of_a_burst;
   }
 }
 
-TEST(Trial, TakesWaysBackOnlyOnce) {
-  std::vector<Trial> ranks(2, Trial(4, 4096));
-  std::size_t tried[4] = {};
+/// A link that lets 20 ms of its rate pass at once, and ways whose calls take so long by themselves, and keep it busy
+/// for so long.
+struct Link {
+  struct Way {
+    double seconds, busy;
+  };
+  std::vector<Way> ways;
+  double saved = 20e-3;
+  double call(std::size_t way) {
+    const double took = std::max(ways[way].seconds, ways[way].busy - saved);
+    saved = std::min(saved + took - ways[way].busy, 20e-3);
+    return took;
+  }
+};
+
+/// The way that a trial on this link ends with, its time, and the longest stretch of each way.
+struct OnLink {
+  std::size_t way;
+  double seconds;
+  std::vector<std::size_t> longest_stretch;
+};
+
+OnLink on_link(Link link, Noise noise, double share) {
+  std::vector<Trial> ranks(2, Trial(link.ways.size(), 1376, noise, share));
+  OnLink found{0, 0, std::vector<std::size_t>(link.ways.size())};
+  double took = 0;
+  std::size_t stretch = 0, before = link.ways.size();
+  run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
+    if (rank != 0) return took;
+    stretch = ranks[0].rests() ? 0 : way == before ? stretch + 1 : 1;
+    before = way;
+    found.longest_stretch[way] = std::max(found.longest_stretch[way], stretch);
+    return took = link.call(way);
+  });
+  found.way = ranks[0].way();
+  found.seconds = ranks[0].agreed_times()[found.way];
+  return found;
+}
+
+TEST(Trial, CountsAWayByARowOfCallsWhereItsRunsWereABurst) {
+  const Link link{{{280e-6, 200e-6}, {230e-6, 300e-6}, {240e-6, 310e-6}}};
+  const OnLink with_rows = on_link(link, Noise::network, 0.05);
+  EXPECT_EQ(with_rows.way, 0u);
+  EXPECT_NEAR(with_rows.seconds, 280e-6, 1e-6);
+  EXPECT_EQ(on_link(link, Noise::network, 1).way, 1u)
+      << "wanted as soon as possible: without rows, this test's control";
+}
+
+TEST(Trial, HasNoRowWhereThereIsNoNetwork) {
+  const Link link{{{280e-6, 0}, {230e-6, 0}}};
+  EXPECT_GT(on_link(link, Noise::network, 0.05).longest_stretch[1], 2000u);
+  for (const Noise noise : {Noise::little, Noise::shared_cores})
+    EXPECT_LT(on_link(link, noise, 0.05).longest_stretch[1], 500u);
+}
+
+TEST(Trial, HasARowOfTheWinnerAloneWhereThatTakesAsLongAsItsRuns) {
+  const OnLink found = on_link({{{280e-6, 0}, {230e-6, 0}, {500e-6, 0}}}, Noise::network, 0.05);
+  EXPECT_EQ(found.way, 1u);
+  EXPECT_LT(found.longest_stretch[0], 500u);
+  EXPECT_LT(found.longest_stretch[2], 500u);
+}
+
+TEST(Trial, OutlivesADisturbedPartOfARow) {
+  std::vector<Trial> ranks(2, Trial(2, 1376, Noise::network, 0.05));
+  std::size_t stretch = 0;
+  run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
+    if (rank == 0) stretch = way == 1 && !ranks[0].rests() ? stretch + 1 : 0;
+    return stretch == 2000 ? 50e-3 : way == 1 ? 230e-6 : 250e-6; // in the later half of a row
+  });
+  EXPECT_EQ(ranks[0].way(), 1u);
+  EXPECT_NEAR(ranks[0].agreed_times()[1], 230e-6, 1e-6);
+}
+
+TEST(Trial, GivesEachWayOneRowAtMost) {
+  std::vector<Trial> ranks(2, Trial(3, 4096, Noise::network, 0.05));
+  std::size_t stretch = 0, before = 3, rows = 0;
+  double took = 0;
   const std::size_t calls = run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
-    if (rank == 0) ++tried[way];
-    return 100e-6 * (1 + static_cast<double>(tried[way] / 100)); // each becomes the slowest in its turn
+    if (rank != 0) return took;
+    stretch = ranks[0].rests() ? 0 : way == before ? stretch + 1 : 1;
+    before = way;
+    rows += stretch == 1000 ? 1 : 0;
+    return took = stretch < 1000 ? 100e-6 + 1e-6 * static_cast<double>(way) : 200e-6; // all of them
   });
   EXPECT_GT(calls, 0u);
-  EXPECT_LT(calls, 2 * (4u * 6 + 7u * 4 * 104 + 7u * 4 * 392));
+  EXPECT_EQ(rows, 3u);
 }
 
 TEST(Trial, OutlivesADisturbedGlance) {
