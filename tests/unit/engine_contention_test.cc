@@ -20,13 +20,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::uint64_t told_switches = 0;
+
 /// A file of counts that a test writes, and what is made of it.
 class ToldContention : public testing::Test {
 protected:
   ~ToldContention() override { std::filesystem::remove_all(folder_); }
   /// In milliseconds; long enough after the last time that the counts are read.
-  void tell(int ran, int waited) {
+  void tell(int ran, int waited, int switches = 0) {
     ran_ += ran, waited_ += waited;
+    told_switches += static_cast<std::uint64_t>(switches);
     write(std::to_string(ran_) + "000000 " + std::to_string(waited_) + "000000 7\n");
   }
   void write(const std::string& text) {
@@ -37,7 +40,7 @@ protected:
   }
 
   std::filesystem::path folder_ = new_folder("strata-contention");
-  CoreContention contention_{(folder_ / "counts").string()};
+  CoreContention contention_{(folder_ / "counts").string(), [] { return told_switches; }};
 
 private:
   int ran_ = 3, waited_ = 70;
@@ -58,6 +61,19 @@ TEST_F(ToldContention, IsOverWhereHardlyAnythingIs) {
   tell(9, 1);
   EXPECT_TRUE(contention_.found()); // less than what it takes to be found
   tell(99, 1);
+  EXPECT_FALSE(contention_.found());
+}
+
+TEST_F(ToldContention, IsFoundWhereOthersTakeTheCoreOften) {
+  tell(0, 0, 1000);
+  EXPECT_FALSE(contention_.found()); // what was before
+  tell(98, 2, 10);
+  EXPECT_FALSE(contention_.found()); // a hundred in a second
+  tell(98, 2, 30);
+  EXPECT_TRUE(contention_.found());
+  tell(98, 2, 30);
+  EXPECT_TRUE(contention_.found());
+  tell(98, 2, 10);
   EXPECT_FALSE(contention_.found());
 }
 
@@ -113,8 +129,8 @@ TEST(CoreContention, OfNoFileIsNone) {
   EXPECT_FALSE(contention.found());
 }
 
-/// Whether it is found within two seconds of waiting, beside so many other threads that are busy on the same core.
-bool is_found_beside(int threads) {
+/// Whether it is found within two seconds of waiting, beside so many other threads that do `turn` on the same core.
+bool is_found_beside(int threads, void (*turn)()) {
   cpu_set_t one_core;
   CPU_ZERO(&one_core);
   CPU_SET(::sched_getcpu(), &one_core);
@@ -124,7 +140,7 @@ bool is_found_beside(int threads) {
   for (int thread = 0; thread < threads; ++thread)
     others.emplace_back([&] {
       while (!over)
-        pause();
+        turn();
     });
   CoreContention contention;
   const auto end = std::chrono::steady_clock::now() + 2s;
@@ -139,7 +155,15 @@ bool is_found_beside(int threads) {
 TEST(CoreContention, IsSeenByTheKernelsCounts) {
   if (std::ifstream counts("/proc/thread-self/schedstat"); !counts) GTEST_SKIP() << "this kernel counts no waits";
   bool found = false;
-  std::thread([&] { found = is_found_beside(2); }).join();
+  std::thread([&] { found = is_found_beside(2, pause); }).join();
+  EXPECT_TRUE(found);
+}
+
+// As a rank that waits for another on this core, which may be the one that looks.
+TEST(CoreContention, IsSeenWhereAnotherGivesTheCoreUpAtOnce) {
+  if (std::ifstream counts("/proc/thread-self/schedstat"); !counts) GTEST_SKIP() << "this kernel counts no waits";
+  bool found = false;
+  std::thread([&] { found = is_found_beside(1, [] { ::sched_yield(); }); }).join();
   EXPECT_TRUE(found);
 }
 
