@@ -244,11 +244,12 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   const std::vector<double>& mine = trial.trial.times();
   std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks_));
   if (!bootstrap_->all_gather(mine.data(), all.data(), mine.size() * sizeof(double))) return;
+  const bool was_row = trial.trial.is_in_row();
   const bool over = trial.trial.settle(all);
   for (std::size_t way = 0; way < trial.ways.size(); ++way)
     trial.ways[way].seconds = trial.trial.agreed_times()[way];
   if (decision.review) decision.review->alarms = 0;
-  hold_against_profile(trial, bytes);
+  if (!was_row) hold_against_profile(trial, bytes); // a row tells of one way alone
   if (!over) return begin_review(decision, bytes);
   if (options_.log_choice && rank_ == 0) log_trial(trial, bytes);
   const std::size_t fastest = trial.trial.way();

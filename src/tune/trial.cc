@@ -32,12 +32,15 @@ constexpr std::uint32_t rounds_of_a_final = 7, rounds_of_a_final_of_long_calls =
 constexpr std::size_t rounds_before_behind = 3;
 constexpr double behind_in_final = 1.1;
 
-/// A row's calls are told apart by the times of so many parts of it, of which the later half counts. Shorter ones,
-/// those of very long calls, are not worth one: they take what a network lets pass at once in a call or two.
-constexpr double row_seconds = 0.5, most_calls_of_a_row = 32768;
-constexpr std::uint32_t parts_of_a_row = 8, fewest_calls_of_a_part = 2;
+/// A row has so many parts, of which the later half counts, and a short one before them, which tells how long they are.
+constexpr double row_seconds = 0.5, part_seconds = row_seconds / 8, first_part_seconds = part_seconds / 16;
+constexpr std::uint32_t parts_of_a_row = 8;
+/// A row of fewer calls is not worth it.
+constexpr double fewest_calls_of_a_row = 16, most_calls_of_a_part = 4096;
 /// A way whose calls take this much longer in a row than in its runs counts by the row.
 constexpr double same_in_a_row = 1.03;
+/// Of one way: a second one, because the first may have been disturbed.
+constexpr std::uint8_t most_rows_of_a_way = 2;
 
 /// How the ways have their turns, for calls of fewer bytes than `below`.
 struct Pace {
@@ -74,8 +77,8 @@ constexpr std::size_t may_be_long_from = 64 * KiB;
 Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
     : noise_(noise), bytes_(bytes), price_((1 - share) / share), uncounted_(pace_of(bytes).uncounted_of_glance),
       rounds_(0), long_(noise == Noise::network && bytes >= may_be_long_from), runs_(ways, pace_of(bytes).glance),
-      dropped_(ways), has_row_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), quickest_(ways, infinite),
-      rounds_of_way_(ways) {
+      dropped_(ways), times_(2 * ways, infinite), agreed_(ways, infinite), quickest_(ways, infinite),
+      rounds_of_way_(ways), rows_had_(ways), in_runs_(ways, infinite) {
   rounds_ = rounds_with_glance();
   for (std::vector<double>& rounds : rounds_of_way_)
     rounds.reserve(std::max(rounds_, rounds_of_a_final)); // a call takes no memory
@@ -98,9 +101,12 @@ void Trial::forget_rounds() {
 }
 
 bool Trial::add(double seconds) {
-  if (row_) return add_to_row(seconds);
-  if (call_ >= uncounted_) sum_ += seconds;
+  if (row_ || call_ >= uncounted_) sum_ += seconds;
   if (++call_ < runs_[way_]) return false;
+  if (row_) {
+    times_[way_] = std::exchange(sum_, 0) / std::exchange(call_, 0);
+    return true;
+  }
   std::vector<double>& rounds = rounds_of_way_[way_];
   const double mean = sum_ / (runs_[way_] - uncounted_);
   rounds.insert(std::upper_bound(rounds.begin(), rounds.end(), mean), mean);
@@ -127,7 +133,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   const auto middle = least.begin() + static_cast<std::ptrdiff_t>(ways);
   agreed_.assign(least.begin(), middle);
   quickest_.assign(middle, least.end());
-  if (row_) return settle_row();
+  if (row_) return settle_part();
   const std::size_t best = best_of_those_left();
   const bool are_long = agreed_[best] >= long_call_seconds;
   if (first_ && are_long != long_ && !again_) {
@@ -162,7 +168,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     expected += runs_[way] * behind(way, best);
   }
   way_ = best;
-  if (left == 1) return !begin_row(best);
+  if (left == 1) return begin_row_or_end();
   way_ = 0;
   while (dropped_[way_])
     ++way_;
@@ -177,48 +183,91 @@ std::size_t Trial::best_of_those_left() const {
   return best;
 }
 
-/// False where it would tell nothing that is not known: no way has ever been as fast as this one may be in a row, or
-/// its runs were as good as one, or it has had one.
-bool Trial::begin_row(std::size_t way) {
-  if (noise_ != Noise::network || price_ <= 0 || has_row_[way]) return false;
-  const double calls = std::min(row_seconds / std::max(agreed_[way], 1e-9), most_calls_of_a_row) / parts_of_a_row;
-  if (calls < fewest_calls_of_a_part) return false;
-  const double limit = far_behind_at_first * agreed_[way];
-  bool has_rival = false;
-  for (std::size_t other = 0; other < agreed_.size(); ++other)
-    has_rival |= other != way && agreed_[other] < limit;
-  if (!has_rival) return false;
-  row_ = true;
-  has_row_[way] = true;
-  way_ = ahead_ = way;
-  runs_[way] = static_cast<std::uint32_t>(calls) * parts_of_a_row;
-  seconds_before_row_ = agreed_[way];
-  parts_.clear();
-  return true;
+/// Of the ways that have had a row; as many as there are, where none has.
+std::size_t Trial::best_in_a_row() const {
+  std::size_t best = agreed_.size();
+  for (std::size_t way = 0; way < agreed_.size(); ++way)
+    if (rows_had_[way] > 0 && (best == agreed_.size() || agreed_[way] < agreed_[best])) best = way;
+  return best;
 }
 
-/// True when the row is over.
-bool Trial::add_to_row(double seconds) {
-  const std::uint32_t calls_of_a_part = runs_[way_] / parts_of_a_row;
-  sum_ += seconds;
-  if (++call_ % calls_of_a_part != 0) return false;
-  parts_.push_back(std::exchange(sum_, 0) / calls_of_a_part);
-  if (call_ < runs_[way_]) return false;
-  call_ = 0;
-  const auto later = parts_.begin() + parts_of_a_row / 2;
-  std::sort(later, parts_.end());
-  times_[way_] = later[(parts_of_a_row / 2 - 1) / 2]; // of an even number the faster: noise only adds
-  return true;
+/// Not where nothing can come of it: where no other way is near, and none has been slower in a row than in its runs.
+bool Trial::is_worth_a_row(std::size_t way) const {
+  if (noise_ != Noise::network || price_ <= 0 || agreed_[way] * fewest_calls_of_a_row > row_seconds) return false;
+  const double limit = far_behind_at_first * agreed_[way];
+  for (std::size_t other = 0; other < agreed_.size(); ++other)
+    if (other != way && (rows_had_[other] > 0 || agreed_[other] < limit)) return true;
+  return false;
+}
+
+/// The way that is to have a row: the best one, if it had none; or one that would have won, and was not far behind in
+/// its only one. As many as there are ways, where none is to.
+std::size_t Trial::next_row() const {
+  const std::size_t none = agreed_.size();
+  const auto best = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
+  if (rows_had_[best] == 0) return is_worth_a_row(best) ? best : none;
+  for (std::size_t way = 0; way < agreed_.size(); ++way)
+    if (way != best && rows_had_[way] > 0 && rows_had_[way] < most_rows_of_a_way && in_runs_[way] < agreed_[best] &&
+        agreed_[way] <= far_behind * agreed_[best])
+      return way;
+  return none;
+}
+
+/// True when the trial is over. A row of a way that is not known to be the best is paid for as turns are, but
+/// afterwards: how much longer it takes was not known before.
+bool Trial::begin_row_or_end() {
+  const std::size_t next = next_row(), ahead = best_in_a_row();
+  if (next == agreed_.size()) {
+    way_ = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
+    return true;
+  }
+  if (ahead == agreed_.size())
+    ahead_ = next;
+  else
+    begin_rest(ahead, 0);
+  row_ = first_part_ = true;
+  way_ = next;
+  before_row_ = agreed_[next];
+  if (rows_had_[next]++ == 0) in_runs_[next] = before_row_;
+  parts_.clear();
+  begin_part(before_row_, first_part_seconds);
+  return false;
+}
+
+void Trial::begin_part(double seconds_of_a_call, double seconds_of_the_part) {
+  const double calls = std::min(seconds_of_the_part / std::max(seconds_of_a_call, 1e-9), most_calls_of_a_part);
+  runs_[way_] = std::max(2U, static_cast<std::uint32_t>(calls));
+  times_[way_] = agreed_[way_] = before_row_; // until the row is over
 }
 
 /// True when the trial is over.
-bool Trial::settle_row() {
+bool Trial::settle_part() {
+  const double part = std::exchange(agreed_[way_], infinite);
+  const std::size_t other = best_in_a_row();
+  const bool is_rival = agreed_[other] < infinite;
+  const double known = is_rival ? agreed_[other] : in_runs_[way_];
+  const bool was_first = std::exchange(first_part_, false);
+  if (is_rival) debt_ += runs_[way_] * std::max(0.0, part - known);
+  if (!was_first) parts_.push_back(part);
+  if (part > (was_first || !is_rival ? far_behind_at_first : far_behind) * known) return end_row(part);
+  if (parts_.size() < parts_of_a_row) {
+    begin_part(part, part_seconds);
+    return false;
+  }
+  const auto later = parts_.begin() + parts_of_a_row / 2;
+  std::sort(later, parts_.end());
+  return end_row(later[(parts_of_a_row / 2 - 1) / 2]); // of an even number the faster: disturbances only add
+}
+
+/// True when the trial is over.
+bool Trial::end_row(double seconds_of_a_call) {
+  const double in_runs = in_runs_[way_];
+  double counts = seconds_of_a_call;
+  if (counts <= same_in_a_row * in_runs) counts = std::min(counts, in_runs);
+  if (rows_had_[way_] > 1) counts = std::min(counts, before_row_);
+  times_[way_] = agreed_[way_] = counts; // on all ranks, for what is compared after this
   row_ = false;
-  if (agreed_[way_] <= same_in_a_row * seconds_before_row_) agreed_[way_] = seconds_before_row_;
-  times_[way_] = agreed_[way_]; // on all ranks, for what is compared after this
-  const auto best = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
-  way_ = best;
-  return !begin_row(best);
+  return begin_row_or_end();
 }
 
 /// Beyond which a way's best round is too far behind the best way, which has counted so many calls in its last run.

@@ -40,8 +40,12 @@
 // A network that was idle lets a burst pass at once (a shaper's bucket, the queues of switches and cards), and not what
 // comes after it. So a run may take less time than the same calls do in a row, and which ways profit depends on how
 // much they send. Before a trial over a network is over, the way that would win has a row of calls, half a second of
-// them, and counts by the later half, if that took longer. Where another way, one that was dropped included, took less
-// in its runs than that, it has a row in its turn: the winner has been seen in a row, and no way has ever been faster.
+// them, and counts by the later half, if that took longer. A way that took less in its runs than that, one that was
+// dropped included, has a row in its turn; so the way that wins takes no longer in a row than any other took at all. A
+// row may be disturbed: one that decides against a way that is close is repeated, once. Each part of a row is settled,
+// so that one of a way that has become very slow is left soon. Without rests there are no rows, and calls that are so
+// long that a row has less than sixteen of them need none: they use up in one or two calls what a network lets pass at
+// once.
 #pragma once
 
 #include <cstddef>
@@ -89,6 +93,8 @@ public:
   bool is_long() const { return long_; }
   /// After settle(): the times that were compared.
   const std::vector<double>& agreed_times() const { return agreed_; }
+  /// Whether the next settle() is that of a part of a row, and not of a round of all ways that are left.
+  bool is_in_row() const { return row_; }
   /// Whether a glance was compared that took calls for as long as they are.
   bool has_compared() const { return !first_; }
 
@@ -99,9 +105,13 @@ private:
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
   std::size_t best_of_those_left() const;
-  bool begin_row(std::size_t way);
-  bool settle_row();
-  bool add_to_row(double seconds);
+  std::size_t best_in_a_row() const;
+  bool is_worth_a_row(std::size_t way) const;
+  std::size_t next_row() const;
+  bool begin_row_or_end();
+  bool settle_part();
+  void begin_part(double seconds_of_a_call, double seconds_of_the_part);
+  bool end_row(double seconds_of_a_call);
   void set_runs();
   void set_final_runs();
   double behind(std::size_t way, std::size_t best) const;
@@ -116,7 +126,7 @@ private:
   bool first_ = true;  ///< round: the glance
   bool again_ = false; ///< there was a glance that took calls for longer or shorter ones than they are
   bool final_ = false; ///< the rounds of those that are close
-  bool row_ = false;   ///< of the way that is ahead
+  bool row_ = false;   ///< of one way
   bool long_ = false;
   std::uint32_t call_ = 0;
   std::size_t way_ = 0;
@@ -125,12 +135,15 @@ private:
   double debt_ = 0;                 ///< seconds that slower ways have cost, beyond what was rested for
   double sum_ = 0;                  ///< of the counted calls of the current run
   std::vector<std::uint32_t> runs_; ///< calls of a run, by way
-  std::vector<bool> dropped_, has_row_;
+  std::vector<bool> dropped_;
   std::vector<double> times_, agreed_;
   std::vector<double> quickest_;                   ///< the best round of each way, as all ranks agreed
   std::vector<std::vector<double>> rounds_of_way_; ///< this rank's, ascending
-  std::vector<double> parts_;                      ///< of the current row, this rank's; seconds of a call
-  double seconds_before_row_ = 0;                  ///< of a call of its way, by what was compared before
+  std::vector<std::uint8_t> rows_had_;             ///< by way
+  std::vector<double> in_runs_;                    ///< what a way that has had a row counted by before
+  std::vector<double> parts_;                      ///< of the current row, as all ranks agreed
+  bool first_part_ = false;                        ///< which does not count
+  double before_row_ = 0;                          ///< what its way counts by until it is over
 };
 
 } // namespace strata::tune
