@@ -97,6 +97,24 @@ TEST(ContextOfNodes, IsLostForGoodWhenAPeerIsLostInARest) {
   in_a_rest([](ContextOfLinks& links, Context&) { EXPECT_EQ(links.outcome_after_a_loss(), Outcome::peer_lost); });
 }
 
+TEST(ContextOfNodes, HasARowOfTheWayThatWouldWin) {
+  Options options = options_of_nodes();
+  options.trial = 50;
+  on_nodes(
+      [](ContextOfLinks& links, Context&) {
+        links.use(ContextOfLinks::elements / 100);
+        links.call();
+        bool was_in_row = false;
+        for (int calls = 0; calls < 200000 && !(was_in_row && !links.is_in_row()); ++calls) {
+          links.call();
+          was_in_row |= links.is_in_row();
+        }
+        EXPECT_TRUE(was_in_row);
+        EXPECT_FALSE(links.is_in_row());
+      },
+      options);
+}
+
 void expect_a_second_trial(ContextOfLinks& links, std::size_t at_first) {
   links.call_while_on_trial();
   const auto names = links.ways_tried();

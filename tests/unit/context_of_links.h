@@ -135,6 +135,7 @@ public:
     for (int calls = 0; calls < look + between + look; ++calls)
       call();
   }
+  bool is_in_row() { return decision().trial && decision().trial->trial.is_in_row(); }
   bool rests() { return decision().trial && decision().trial->trial.rests(); }
   /// The same for the way that a trial rests with, which seemed to take `seconds`.
   void change_time_in_rest(double seconds) {
