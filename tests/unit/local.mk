@@ -26,6 +26,7 @@ joinable_tests += \
   tests/unit/shm_model_test.cc \
   tests/unit/trace_timeline_test.cc \
   tests/unit/transport_message_test.cc \
+  tests/unit/tune_trial_rows_test.cc \
   tests/unit/tune_trial_test.cc
 unit_tests_SOURCES += \
   tests/unit/allocations.cc \
@@ -53,6 +54,7 @@ unit_tests_SOURCES += \
   tests/unit/sim_machines.h \
   tests/unit/situations.h \
   tests/unit/thread_bootstrap.h \
+  tests/unit/trial_run.h \
   tests/unit/vectors.h \
   tests/unit/verify_mutations.h \
   tests/unit/verify_shapes.h
