@@ -168,7 +168,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
     expected += runs_[way] * behind(way, best);
   }
   way_ = best;
-  if (left == 1) return begin_row_or_end();
+  if (left == 1) return !is_worth_a_row(best) || begin_row_or_end();
   way_ = 0;
   while (dropped_[way_])
     ++way_;

@@ -90,6 +90,19 @@ TEST(Trial, HasNoRowWhereThereIsNoNetwork) {
     EXPECT_LT(on_link(link, noise, 0.05).longest_stretch[1], most_calls_of_a_run);
 }
 
+TEST(Trial, DoesNotEndWithAWayThatWasDroppedWhereThereAreNoRows) {
+  for (const Noise noise : {Noise::little, Noise::shared_cores}) {
+    std::vector<Trial> ranks(2, Trial(3, 1376, noise));
+    run(ranks, [](std::size_t, std::size_t way, std::size_t call) {
+      const double slow = call < 3 * (6 + 24) ? 1 : 2; // after way 1 was dropped
+      return way == 1 ? 700e-6 : slow * (way == 0 ? 500e-6 : 550e-6);
+    });
+    EXPECT_EQ(ranks[0].way(), 0u);
+    EXPECT_NEAR(ranks[0].agreed_times()[0], 1e-3, 1e-6);
+    EXPECT_NEAR(ranks[0].agreed_times()[1], 700e-6, 1e-6);
+  }
+}
+
 TEST(Trial, HasARowOfTheWinnerAloneWhereThatTakesAsLongAsItsRuns) {
   const OnLink found = on_link({{{280e-6, 0}, {230e-6, 0}, {500e-6, 0}}}, Noise::network, 0.05);
   EXPECT_EQ(found.way, 1u);
@@ -103,14 +116,14 @@ TEST(Trial, HasNoRowOfCallsThatAreVeryLong) {
   EXPECT_LT(on_link({{{40e-3, 0}, {35e-3, 0}}}, Noise::network, 0.05).longest_stretch[1], 10u);
 }
 
-/// Runs a trial of ways that take so long, of rank 1 a little more, and `in_row` of what they take from the call of a
-/// stretch on that is none of a run; seconds(way, call of its stretch, stretches of rows). The longest stretch of each.
+/// What a trial of two ranks did in its rows. Rank 1's calls take a little longer than rank 0's.
 struct InRows {
   std::vector<Trial> ranks;
-  std::vector<std::size_t> rows, calls;
-  double seconds = 0; ///< of all rows
+  std::vector<std::size_t> rows, calls; ///< by way
+  double seconds = 0;                   ///< of all calls in rows
 };
 
+/// seconds(way, row, call): `row`: which of the way's own the call is in, 0 for none; `call`: of all its calls in rows.
 InRows in_rows(std::size_t ways, const std::function<double(std::size_t, std::size_t, std::size_t)>& seconds) {
   InRows found{std::vector<Trial>(2, Trial(ways, 1376, Noise::network, 0.05)), std::vector<std::size_t>(ways),
                std::vector<std::size_t>(ways), 0};
