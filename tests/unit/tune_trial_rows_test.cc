@@ -12,7 +12,7 @@ namespace {
 
 // The network was idle, and lets as many bytes pass at once as these ways send in so many calls.
 TEST(Trial, TakesAWayBackThatWasDroppedForAnotherThatTakesLongerInARow) {
-  for (const std::size_t calls_of_a_burst : {1000, 4000}) { // in the final, in the row
+  for (const std::size_t calls_of_a_burst : {std::size_t{1000}, std::size_t{4000}}) { // in the final, in the row
     std::vector<Trial> ranks(2, Trial(3, 4096, Noise::network, 0.05));
     std::size_t sent = 0;
     const std::size_t calls = run(ranks, [&](std::size_t rank, std::size_t way, std::size_t) {
