@@ -183,6 +183,11 @@ std::size_t Trial::best_of_those_left() const {
   return best;
 }
 
+/// Those that were dropped among them.
+std::size_t Trial::best_of_all() const {
+  return static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
+}
+
 /// Of the ways that have had a row; as many as there are, where none has.
 std::size_t Trial::best_in_a_row() const {
   std::size_t best = agreed_.size();
@@ -204,7 +209,7 @@ bool Trial::is_worth_a_row(std::size_t way) const {
 /// its only one. As many as there are ways, where none is to.
 std::size_t Trial::next_row() const {
   const std::size_t none = agreed_.size();
-  const auto best = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
+  const std::size_t best = best_of_all();
   if (rows_had_[best] == 0) return is_worth_a_row(best) ? best : none;
   for (std::size_t way = 0; way < agreed_.size(); ++way)
     if (way != best && rows_had_[way] > 0 && rows_had_[way] < most_rows_of_a_way && in_runs_[way] < agreed_[best] &&
@@ -218,7 +223,7 @@ std::size_t Trial::next_row() const {
 bool Trial::begin_row_or_end() {
   const std::size_t next = next_row(), ahead = best_in_a_row();
   if (next == agreed_.size()) {
-    way_ = static_cast<std::size_t>(std::min_element(agreed_.begin(), agreed_.end()) - agreed_.begin());
+    way_ = best_of_all();
     return true;
   }
   if (ahead == agreed_.size())

@@ -105,6 +105,7 @@ private:
   bool are_alike(std::size_t best) const;
   bool begin_final(std::size_t best);
   std::size_t best_of_those_left() const;
+  std::size_t best_of_all() const;
   std::size_t best_in_a_row() const;
   bool is_worth_a_row(std::size_t way) const;
   std::size_t next_row() const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts what an MPI program allocates while it is in MPI_Allreduce: after the FIRST calls of a size, nothing by
-// strata. What libraries allocate that strata calls, MPI's own among them, is counted apart: when they need more memory
-// for messages under way than ever before is a matter of who happens to be late.
+// Counts what an MPI program allocates while it is in MPI_Allreduce: after the FIRST calls of a size, nothing. What
+// strata allocates is told from what the libraries do that it calls, MPI's own among them.
 //
 //     allocations FIRST SIZE...
 //
