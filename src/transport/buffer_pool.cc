@@ -21,6 +21,34 @@ void BufferPool::free(Buffer* buffer) {
   delete buffer;
 }
 
+BufferPool::Buffer* BufferPool::make(std::size_t room) {
+  void* memory = ::operator new (room, std::align_val_t{alignment}, std::nothrow);
+  if (memory == nullptr) return nullptr;
+  auto* const buffer = new (std::nothrow) Buffer{static_cast<std::byte*>(memory), room};
+  if (buffer == nullptr) ::operator delete (memory, std::align_val_t{alignment});
+  return buffer;
+}
+
+/// As many as there were before, and some at least: how many messages wait at a time is chance, and the next most is
+/// not to take memory in a call that was made often before. Without memory, none.
+void BufferPool::keep_spares(std::size_t chosen) {
+  constexpr std::size_t fewest_spares = 7, most_spare_bytes = std::size_t{256} << 10;
+  const std::size_t room = std::size_t{1} << chosen, before = made_[chosen]++;
+  const std::size_t spares = std::min(std::max(before, fewest_spares), most_spare_bytes / room);
+  try {
+    idle_[chosen].reserve(made_[chosen] + spares);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  for (std::size_t spare = 0; spare < spares && idle_bytes_ + room <= most_idle_bytes_; ++spare) {
+    Buffer* const buffer = make(room);
+    if (buffer == nullptr) return;
+    idle_[chosen].push_back(buffer);
+    idle_bytes_ += room;
+    ++made_[chosen];
+  }
+}
+
 BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
   const std::size_t chosen = size_class(bytes);
   if (chosen >= idle_.size() - 1) return nullptr;
@@ -31,13 +59,9 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
     idle_[chosen].pop_back();
     idle_bytes_ -= room;
   } else {
-    void* memory = ::operator new (room, std::align_val_t{alignment}, std::nothrow);
-    if (memory == nullptr) return nullptr;
-    buffer = new (std::nothrow) Buffer{static_cast<std::byte*>(memory), room};
-    if (buffer == nullptr) {
-      ::operator delete (memory, std::align_val_t{alignment});
-      return nullptr;
-    }
+    buffer = make(room);
+    if (buffer == nullptr) return nullptr;
+    keep_spares(chosen);
   }
   bytes_in_use_ += room;
   if (bytes_in_use_ + idle_bytes_ > most_bytes())

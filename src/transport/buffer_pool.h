@@ -34,9 +34,12 @@ public:
 private:
   static constexpr std::size_t smallest_log2 = 9;
   static std::size_t size_class(std::size_t bytes);
+  static Buffer* make(std::size_t room);
   static void free(Buffer* buffer);
+  void keep_spares(std::size_t chosen);
 
   std::array<std::vector<Buffer*>, 64> idle_;
+  std::array<std::size_t, 64> made_{}; ///< by size, those that were freed among them
   std::size_t most_idle_bytes_;
   std::size_t idle_bytes_ = 0;
   std::size_t bytes_in_use_ = 0;
