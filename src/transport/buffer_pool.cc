@@ -33,10 +33,10 @@ BufferPool::Buffer* BufferPool::make(std::size_t room) {
 /// not to take memory in a call that was made often before. Without memory, none.
 void BufferPool::keep_spares(std::size_t chosen) {
   constexpr std::size_t fewest_spares = 7, most_spare_bytes = std::size_t{256} << 10;
-  const std::size_t room = std::size_t{1} << chosen, before = made_[chosen]++;
+  const std::size_t room = std::size_t{1} << chosen, before = held_[chosen]++;
   const std::size_t spares = std::min(std::max(before, fewest_spares), most_spare_bytes / room);
   try {
-    idle_[chosen].reserve(made_[chosen] + spares);
+    idle_[chosen].reserve(held_[chosen] + spares);
   } catch (const std::bad_alloc&) {
     return;
   }
@@ -45,7 +45,7 @@ void BufferPool::keep_spares(std::size_t chosen) {
     if (buffer == nullptr) return;
     idle_[chosen].push_back(buffer);
     idle_bytes_ += room;
-    ++made_[chosen];
+    ++held_[chosen];
   }
 }
 
@@ -70,14 +70,18 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
 }
 
 void BufferPool::put(Buffer* buffer) {
+  const std::size_t chosen = size_class(buffer->room);
   bytes_in_use_ -= buffer->room;
-  if (idle_bytes_ + buffer->room > most_idle_bytes_) return free(buffer);
-  try {
-    idle_[size_class(buffer->room)].push_back(buffer);
-    idle_bytes_ += buffer->room;
-  } catch (const std::bad_alloc&) {
-    free(buffer);
+  if (idle_bytes_ + buffer->room <= most_idle_bytes_) {
+    try {
+      idle_[chosen].push_back(buffer);
+      idle_bytes_ += buffer->room;
+      return;
+    } catch (const std::bad_alloc&) { // then it is not kept
+    }
   }
+  --held_[chosen];
+  free(buffer);
 }
 
 } // namespace strata::transport

@@ -39,7 +39,7 @@ private:
   void keep_spares(std::size_t chosen);
 
   std::array<std::vector<Buffer*>, 64> idle_;
-  std::array<std::size_t, 64> made_{}; ///< by size, those that were freed among them
+  std::array<std::size_t, 64> held_{}; ///< by size, in use and kept
   std::size_t most_idle_bytes_;
   std::size_t idle_bytes_ = 0;
   std::size_t bytes_in_use_ = 0;
