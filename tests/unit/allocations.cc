@@ -22,11 +22,19 @@ bool fails() {
   return true;
 }
 
-void* allocate(std::size_t bytes) {
-  if (fails()) return nullptr;
+bool count(std::size_t bytes) {
+  if (fails()) return false;
   ++allocations_of_thread;
   bytes_of_thread += bytes;
-  return std::malloc(bytes == 0 ? 1 : bytes);
+  return true;
+}
+
+void* allocate(std::size_t bytes) { return count(bytes) ? std::malloc(bytes == 0 ? 1 : bytes) : nullptr; }
+
+void* allocate(std::size_t bytes, std::align_val_t alignment) {
+  void* memory = nullptr;
+  const bool is_there = count(bytes) && posix_memalign(&memory, static_cast<std::size_t>(alignment), bytes) == 0;
+  return is_there ? memory : nullptr;
 }
 
 } // namespace
@@ -50,5 +58,14 @@ void* operator new(std::size_t bytes) {
   throw std::bad_alloc();
 }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  if (void* memory = allocate(bytes, alignment)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate(bytes, alignment);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

@@ -98,6 +98,7 @@ joinable_tests += \
   tests/unit/topo_local_facts_test.cc \
   tests/unit/topo_outliers_test.cc \
   tests/unit/topo_regular_test.cc \
+  tests/unit/transport_buffer_pool_test.cc \
   tests/unit/transport_cards_test.cc \
   tests/unit/tune_choice_test.cc \
   tests/unit/tune_growth_test.cc \
