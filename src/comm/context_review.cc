@@ -27,7 +27,7 @@ constexpr double calls_before_second_look = 8;
 /// As many short calls as a round of a trial counts, so that one that was disturbed does not decide.
 constexpr std::uint32_t calls_of_a_look(std::size_t bytes) { return bytes < std::size_t{64} << 10 ? 16 : 4; }
 /// Two looks in a row must see such a difference. Ranks that arrive unevenly make single calls longer or shorter.
-constexpr double much_slower = 1.5, much_faster = 0.5;
+constexpr double much_slower = 1.5, much_faster = 1 / much_slower;
 /// Each trial that a look started makes the next look come later, up to this many times.
 constexpr std::uint32_t most_doublings = 6;
 

@@ -95,15 +95,41 @@ std::uint64_t Sweep::calls_per_batch(std::vector<Contender>& contenders, std::ui
   run_round(contenders, bytes, 1);
   const double shortest = best_of(contenders);
   int is_long = shortest >= very_long_call_seconds;
-  std::uint64_t fewest = shortest < short_call_seconds ? fewest_calls : 1;
-  if (between_nodes_ && is_long == 0) fewest = std::max(fewest, fewest_long_calls);
-  std::uint64_t calls = calls_for(between_nodes_ ? network_batch_seconds : batch_seconds, shortest, fewest, most_calls);
+  std::uint64_t calls = shortest < short_call_seconds ? fewest_calls : 1;
+  if (between_nodes_)
+    calls = is_long != 0 ? calls : std::max(calls, fewest_long_calls);
+  else
+    calls = calls_for(batch_seconds, shortest, calls, most_calls);
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   MPI_Bcast(&is_long, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (between_nodes_ && is_long == 0) calls = calls_of_network_batch(fastest_of(contenders), bytes, calls);
   if (is_long != 0 && flags_.ways.empty()) drop_those_behind(contenders, hopelessly_behind);
   for (Contender& contender : contenders)
     if (contender.is_left) contender.seconds.clear(); // of one that is not, it is all that there will be
   return calls;
+}
+
+/// A network may let the first calls pass at once, so that one tells little of those that follow: twice as many as
+/// before, until they fill a batch.
+std::uint64_t Sweep::calls_of_network_batch(const Contender& contender, std::uint64_t bytes,
+                                            std::uint64_t fewest) const {
+  for (std::uint64_t calls = fewest;;) {
+    const double seconds = longest_of_all({batch(contender, bytes, calls)}).front();
+    std::uint64_t enough = calls_for(network_batch_seconds, seconds, fewest, most_calls);
+    MPI_Bcast(&enough, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (enough <= calls) return enough;
+    calls = std::min(enough, 2 * calls);
+  }
+}
+
+/// On rank 0, which has the times, and so on all.
+const Sweep::Contender& Sweep::fastest_of(const std::vector<Contender>& contenders) {
+  const auto fastest = std::min_element(contenders.begin(), contenders.end(), [](const auto& one, const auto& other) {
+    return least(one.seconds) < least(other.seconds);
+  });
+  auto index = static_cast<std::uint64_t>(fastest - contenders.begin());
+  MPI_Bcast(&index, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  return contenders[index];
 }
 
 double Sweep::best_of(const std::vector<Contender>& contenders) {

@@ -32,6 +32,8 @@ private:
   std::vector<Contender> contenders(std::uint64_t bytes) const;
   double batch(const Contender& contender, std::uint64_t bytes, std::uint64_t calls) const;
   std::uint64_t calls_per_batch(std::vector<Contender>& contenders, std::uint64_t bytes) const;
+  std::uint64_t calls_of_network_batch(const Contender& contender, std::uint64_t bytes, std::uint64_t fewest) const;
+  static const Contender& fastest_of(const std::vector<Contender>& contenders);
   static double best_of(const std::vector<Contender>& contenders);
   void drop_those_behind(std::vector<Contender>& contenders, double times) const;
   void run_round(std::vector<Contender>& contenders, std::uint64_t bytes, std::uint64_t calls) const;
