@@ -30,6 +30,9 @@ constexpr std::uint32_t calls_of_a_look(std::size_t bytes) { return bytes < std:
 constexpr double much_slower = 1.5, much_faster = 1 / much_slower;
 /// Each trial that a look started makes the next look come later, up to this many times.
 constexpr std::uint32_t most_doublings = 6;
+/// After so many, faster calls must be this much faster: where calls of two kinds have one size, and one kind takes 1.5
+/// times as long as the other, ways would be tried anew for ever, in turn for being slower and for being faster.
+constexpr double very_much_faster = 0.5;
 
 /// From here on, predictions between nodes are mostly within 2% of what is measured, and were 39% off at worst, in two
 /// racks (docs/predictions.md). With shorter vectors a message's own price decides, which no profile tells.
@@ -111,7 +114,8 @@ void Context::conclude_look(Decision& decision, std::size_t bytes) {
   const double seconds = *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end());
   // A rest with a way that has become faster is to go on.
   const bool is_longer = seconds > much_slower * before;
-  const bool is_shorter = !decision.trial && seconds < much_faster * before;
+  const double faster = decision.reviewed < most_doublings ? much_faster : very_much_faster;
+  const bool is_shorter = !decision.trial && seconds < faster * before;
   if (!is_longer && !is_shorter)
     review.alarms = 0;
   else if (std::exchange(review.saw_longer, is_longer) == is_longer)
