@@ -43,6 +43,7 @@ mpi_c_sources += \
   tests/mpi/lasting.c \
   tests/mpi/late.c \
   tests/mpi/meeting.c \
+  tests/mpi/probes_c.c \
   tests/mpi/reproducible.c \
   tests/mpi/spawned.c \
   tests/mpi/errors.c \

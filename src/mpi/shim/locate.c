@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,14 @@ int strata_shim_find_mpi(struct strata_mpi_native* native) {
   return native->library != NULL ? 0 : -1;
 }
 
+void* strata_shim_find_native(const char* name, const char* mpi_library) {
+  void* handle = dlopen(mpi_library, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == NULL) return NULL;
+  void* symbol = own_symbol(handle, mpi_library, name);
+  dlclose(handle); /* only undoes the count of this dlopen */
+  return symbol;
+}
+
 void* strata_shim_find_tool(const char* name, const char* mpi_library) {
   void* symbol = dlsym(RTLD_NEXT, name);
   Dl_info info;
@@ -87,6 +96,8 @@ static void soname_of(const char* path, char* name, size_t room) {
       if (entry->d_tag == DT_STRTAB) strings = (const char*)entry->d_un.d_ptr;
       if (entry->d_tag == DT_SONAME) offset = entry->d_un.d_val;
     }
+    /* glibc leaves the address as the file has it where the section is read-only: on RISC-V and MIPS. */
+    if (strings != NULL && (uintptr_t)strings < map->l_addr) strings += map->l_addr;
     if (strings != NULL && offset != 0) snprintf(name, room, "%s", strings + offset);
   }
   dlclose(handle);

@@ -11,6 +11,9 @@
  *  defines PMPI_Get_library_version and PMPI_Allreduce. Returns 0 and fills `native`, or -1. */
 int strata_shim_find_mpi(struct strata_mpi_native* native);
 
+/** The MPI library's own definition of `name`, or null. */
+void* strata_shim_find_native(const char* name, const char* mpi_library);
+
 /** The next definition of `name` after this library that is not the MPI library's own, or null. */
 void* strata_shim_find_tool(const char* name, const char* mpi_library);
 

@@ -14,6 +14,7 @@
 #include "strata/strata_mpi.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,9 @@
 
 /* MPI_ERR_OTHER is 15 or 16; any error that is not MPI_SUCCESS tells a caller in a process without an MPI library. */
 enum { no_mpi_library = 16 };
+
+/* MPI_ERR_COUNT, where a count does not fit what the MPI library has: the same number in Open MPI and MPICH. */
+enum { count_too_high = 2 };
 
 /* The shim's state: set once, before the first call is passed on. */
 static struct {
@@ -36,6 +40,7 @@ static struct {
   strata_mpi_init_function tool_init;
   strata_mpi_init_thread_function tool_init_thread;
   strata_mpi_finalize_function tool_finalize;
+  int (*call_errhandler)(strata_mpi_handle communicator, int code); /* the MPI library's PMPI_Comm_call_errhandler */
 } shim = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int resolve_mpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
@@ -43,7 +48,7 @@ static int resolve_mpi(const void* send, void* receive, int count, strata_mpi_ha
 static int resolve_pmpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
                         strata_mpi_handle operation, strata_mpi_handle communicator);
 
-/* Where a call goes; one indirect jump once they are resolved. */
+/* Where a call goes; one indirect jump once they are resolved. Another thread may resolve them meanwhile. */
 static strata_mpi_allreduce_function mpi_allreduce = resolve_mpi;
 static strata_mpi_allreduce_function pmpi_allreduce = resolve_pmpi;
 
@@ -94,13 +99,15 @@ static void find(void) {
   *(void**)&shim.tool_init = strata_shim_find_tool("MPI_Init", shim.native.library);
   *(void**)&shim.tool_init_thread = strata_shim_find_tool("MPI_Init_thread", shim.native.library);
   *(void**)&shim.tool_finalize = strata_shim_find_tool("MPI_Finalize", shim.native.library);
+  *(void**)&shim.call_errhandler = strata_shim_find_native("PMPI_Comm_call_errhandler", shim.native.library);
   if (switched_off()) {
     if (asked()) say("STRATA_MODE=off: everything goes to the MPI library unchanged");
   } else {
     open_module();
   }
-  pmpi_allreduce = shim.module != NULL ? shim.module->allreduce : shim.native.allreduce;
-  mpi_allreduce = shim.tool_allreduce != NULL ? shim.tool_allreduce : pmpi_allreduce;
+  const strata_mpi_allreduce_function ours = shim.module != NULL ? shim.module->allreduce : shim.native.allreduce;
+  __atomic_store_n(&pmpi_allreduce, ours, __ATOMIC_RELEASE);
+  __atomic_store_n(&mpi_allreduce, shim.tool_allreduce != NULL ? shim.tool_allreduce : ours, __ATOMIC_RELEASE);
   __atomic_store_n(&shim.resolved, 1, __ATOMIC_RELEASE);
 }
 
@@ -114,32 +121,51 @@ static void resolve(void) {
 static int resolve_mpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
                        strata_mpi_handle operation, strata_mpi_handle communicator) {
   resolve();
-  if (mpi_allreduce == resolve_mpi) return no_mpi_library;
-  return mpi_allreduce(send, receive, count, datatype, operation, communicator);
+  const strata_mpi_allreduce_function known = __atomic_load_n(&mpi_allreduce, __ATOMIC_ACQUIRE);
+  if (known == resolve_mpi) return no_mpi_library;
+  return known(send, receive, count, datatype, operation, communicator);
 }
 
 static int resolve_pmpi(const void* send, void* receive, int count, strata_mpi_handle datatype,
                         strata_mpi_handle operation, strata_mpi_handle communicator) {
   resolve();
-  if (pmpi_allreduce == resolve_pmpi) return no_mpi_library;
-  return pmpi_allreduce(send, receive, count, datatype, operation, communicator);
+  const strata_mpi_allreduce_function known = __atomic_load_n(&pmpi_allreduce, __ATOMIC_ACQUIRE);
+  if (known == resolve_pmpi) return no_mpi_library;
+  return known(send, receive, count, datatype, operation, communicator);
 }
 
 EXPORT int MPI_Allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype,
                          strata_mpi_handle operation, strata_mpi_handle communicator) {
-  return mpi_allreduce(send, receive, count, datatype, operation, communicator);
+  return __atomic_load_n(&mpi_allreduce, __ATOMIC_ACQUIRE)(send, receive, count, datatype, operation, communicator);
 }
 
 EXPORT int PMPI_Allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype,
                           strata_mpi_handle operation, strata_mpi_handle communicator) {
-  return pmpi_allreduce(send, receive, count, datatype, operation, communicator);
+  return __atomic_load_n(&pmpi_allreduce, __ATOMIC_ACQUIRE)(send, receive, count, datatype, operation, communicator);
 }
 
-/* Large counts are rare and take long, so these need no pointer of their own. */
+/* A count beyond an int, for an MPI library that has no MPI_Allreduce_c. */
+static int refuse_count(int64_t count, strata_mpi_handle communicator) {
+  char line[160];
+  snprintf(line, sizeof line,
+           "MPI_Allreduce_c of %lld elements: this MPI library has MPI_Allreduce only, of at most %d", (long long)count,
+           INT_MAX);
+  say(line);
+  if (shim.call_errhandler != NULL) (void)shim.call_errhandler(communicator, count_too_high);
+  return count_too_high;
+}
+
+/* Large counts are rare and take long, so these need no pointer of their own. They are defined also where the MPI
+ * library has none (before MPI 4.0), and programs that ask for them as weak symbols then find them: so they do what
+ * MPI_Allreduce does wherever the count lets them. */
 EXPORT int PMPI_Allreduce_c(const void* send, void* receive, int64_t count, strata_mpi_handle datatype,
                             strata_mpi_handle operation, strata_mpi_handle communicator) {
   resolve();
-  if (shim.native.allreduce_c == NULL) return no_mpi_library;
+  if (shim.native.library == NULL) return no_mpi_library;
+  if (shim.native.allreduce_c == NULL) {
+    if (count > INT_MAX) return refuse_count(count, communicator);
+    return PMPI_Allreduce(send, receive, count < 0 ? -1 : (int)count, datatype, operation, communicator);
+  }
   return (shim.module != NULL ? shim.module->allreduce_c : shim.native.allreduce_c)(send, receive, count, datatype,
                                                                                     operation, communicator);
 }
@@ -147,8 +173,12 @@ EXPORT int PMPI_Allreduce_c(const void* send, void* receive, int64_t count, stra
 EXPORT int MPI_Allreduce_c(const void* send, void* receive, int64_t count, strata_mpi_handle datatype,
                            strata_mpi_handle operation, strata_mpi_handle communicator) {
   resolve();
-  return (shim.tool_allreduce_c != NULL ? shim.tool_allreduce_c : PMPI_Allreduce_c)(send, receive, count, datatype,
-                                                                                    operation, communicator);
+  if (shim.tool_allreduce_c != NULL)
+    return shim.tool_allreduce_c(send, receive, count, datatype, operation, communicator);
+  /* Tools for such an MPI library know MPI_Allreduce only. */
+  if (shim.native.library != NULL && shim.native.allreduce_c == NULL && count == (int)count)
+    return MPI_Allreduce(send, receive, (int)count, datatype, operation, communicator);
+  return PMPI_Allreduce_c(send, receive, count, datatype, operation, communicator);
 }
 
 EXPORT int PMPI_Init(int* argc, char*** argv) {
