@@ -56,9 +56,14 @@ void native_done(const LastCall& known, const Arguments& given) noexcept {
   known.context->native_done(call_of(known, given));
 }
 
-/// The MPI library's turn in a trial of strata's.
-int go_native_on_trial(State& state, const LastCall& known, const Arguments& given) {
+/// The MPI library's turn in a trial of strata's. `lock` is of the communicator, if it is needed: not meanwhile,
+/// because the MPI library may wait long, and handlers of the program may call MPI.
+int go_native_on_trial(State& state, const LastCall& known, const Arguments& given,
+                       std::unique_lock<std::mutex> lock = {}) {
+  const bool locked = lock.owns_lock();
+  if (locked) lock.unlock();
   const int code = go_native(state, Reason::predicted, given);
+  if (locked) lock.lock();
   native_done(known, given);
   return code;
 }
@@ -66,6 +71,14 @@ int go_native_on_trial(State& state, const LastCall& known, const Arguments& giv
 /// A peer or a device is gone: what it would have added is lost.
 int report_loss(State& state, const comm::Context& context, MPI_Comm communicator) {
   return raise_error(state, communicator, MPI_ERR_OTHER, context.trouble());
+}
+
+/// Another thread of the program's may see that MPI is initialised while MPI_Init is still here: ranks that took such a
+/// call for one outside of MPI_Init would count fewer calls than others, and it could come between strata's own.
+void wait_for_the_start(const State& state) noexcept {
+  for (std::thread::id starting; (starting = state.starting.load(std::memory_order_acquire)) != std::thread::id();
+       std::this_thread::yield())
+    if (starting == std::this_thread::get_id()) return; // called back
 }
 
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.
@@ -107,6 +120,7 @@ void remember(State& state, const LastCall& known) {
 }
 
 int look_up_and_run(State& state, const Arguments& given) {
+  if (!state.active.load(std::memory_order_acquire)) wait_for_the_start(state);
   if (given.count <= 0 && !state.check) return go_native(state, Reason::empty, given);
   std::optional<CalledCommunicator> called;
   if (state.active.load(std::memory_order_acquire)) called.emplace(state, given.communicator);
@@ -128,8 +142,8 @@ int look_up_and_run(State& state, const Arguments& given) {
   const auto reason = find_context(state, *record, known, given);
   if (!reason) remember(state, known);
   const comm::Outcome outcome = reason ? comm::Outcome::native : run(known, given);
-  if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given);
-  if (lock.owns_lock()) lock.unlock(); // the MPI library may wait long, and handlers of the program may call MPI
+  if (outcome == comm::Outcome::native_on_trial) return go_native_on_trial(state, known, given, std::move(lock));
+  if (lock.owns_lock()) lock.unlock(); // as in a trial
   if (reason) return go_native(state, *reason, given);
   if (outcome == comm::Outcome::peer_lost) return report_loss(state, *known.context, given.communicator);
   return outcome == comm::Outcome::done ? MPI_SUCCESS : go_native(state, Reason::predicted, given);

@@ -15,12 +15,13 @@ constexpr int first_native_tag = 16;
 
 // Any call that may receive makes the MPI library progress; a probe for a tag with which nothing was sent does only
 // that. It takes no message, but one that it finds keeps it from progress: then another tag is looked for from now on.
-// Not on MPI_COMM_SELF: there MPICH looks into a queue of its own and lets nothing progress.
+// Not on MPI_COMM_SELF: there MPICH looks into a queue of its own and lets nothing progress. Of one rank, because a
+// program may have asserted that it asks for no other (MPI 4.0, 7.4.4, mpi_assert_no_any_source).
 void let_mpi_progress(void* pointer) {
   State& now = *static_cast<State*>(pointer);
   const int tag = now.unused_tag.load(std::memory_order_relaxed);
   int found = 0;
-  (void)PMPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  (void)PMPI_Iprobe(now.probed_rank, tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
   if (found != 0) now.unused_tag.store(tag > 1 ? tag - 1 : 32767, std::memory_order_relaxed);
 }
 

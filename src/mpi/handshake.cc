@@ -25,11 +25,13 @@ constexpr const char* likely_reasons =
 /// Rank 0 gives up first, so that its answer still comes in time.
 constexpr int slack_seconds = 5;
 
-int highest_tag() {
+/// The highest is what programs take for messages of their own that are to be unlike others.
+int unlikely_tag() {
   void* attached = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&attached), &found);
-  return found != 0 ? *static_cast<int*>(attached) : 32767; // what every MPI library has (MPI 4.0, 9.1.2)
+  const int highest = found != 0 ? *static_cast<int*>(attached) : 32767; // what every MPI library has (MPI 4.0, 9.1.2)
+  return highest - highest / 7;
 }
 
 std::uint32_t machine_number() {
@@ -44,7 +46,7 @@ std::string ranks_text(std::span<const std::int32_t> ranks) {
 
 } // namespace
 
-Handshake::Handshake(int rank, int ranks) : rank_(rank), ranks_(ranks), tag_(highest_tag()) {}
+Handshake::Handshake(int rank, int ranks) : rank_(rank), ranks_(ranks), tag_(unlikely_tag()) {}
 
 void Handshake::take_back() {
   for (std::vector<MPI_Request>* kept : {&pending_, &refusals_})

@@ -3,9 +3,9 @@
 // that a rank without strata does not enter would never end.
 //
 // Every rank says hello to rank 0, which asks all of them, once they are complete, whether they still wait; a rank that
-// has given up has said no already. So all ranks come to one decision. The messages are of MPI_COMM_WORLD with the
-// highest tag there is, and go from a rank with strata to rank 0 and back, never to another: only a rank 0 without
-// strata that receives from any rank with any tag could ever see one.
+// has given up has said no already. So all ranks come to one decision. The messages are of MPI_COMM_WORLD with a tag
+// that no program is likely to choose, and go from a rank with strata to rank 0 and back, never to another: only a rank
+// 0 without strata that receives from any rank with any tag could ever see one.
 #pragma once
 
 #include "base/options.h"

@@ -70,7 +70,8 @@ void make_communicator(State& now) {
   int ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, strata_mpi_communicator_gone, &now.key, nullptr);
-  if (ranks > 1 && now.handshake->needs_communicator()) PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
+  if (ranks > 1 && now.handshake->needs_communicator() && PMPI_Comm_dup(MPI_COMM_WORLD, &now.world) == MPI_SUCCESS)
+    PMPI_Comm_set_errhandler(now.world, MPI_ERRORS_RETURN); // a rank that is gone need not end the others
 }
 
 /// What is to become of buffers in device memory.
@@ -90,6 +91,40 @@ void find_device(State& now) {
   if (options.device_native != DeviceNative::automatic) return;
   const bool known = std::string_view(now.device->driver().name()) == "cuda" && native_knows_cuda(now);
   now.device_native = known ? DeviceNative::pass : DeviceNative::stage;
+}
+
+void start(State& now) noexcept {
+  if (now.active.load(std::memory_order_acquire)) return;
+  Options options = options_from_environment(now.complaints);
+  if (options.mode == Mode::off) { // here only to refuse what the MPI library may not reach
+    now.process = std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd,
+                                                  std::vector<comm::TransportMaker>());
+    find_device(now);
+    return;
+  }
+  if (!find_all_ranks(now, options)) return;
+  if (options.reproducible) options.context_calls = 1; // the MPI library's order of operands is its own
+  now.check = options.check;
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  now.several_threads = level == MPI_THREAD_MULTIPLE;
+  now.handles.collect();
+  make_communicator(now);
+  now.process =
+      std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
+  if (now.handshake->traced()) now.process->start_recording();
+  now.recorder = now.process->recorder();
+  find_device(now);
+  int rank = 0, ranks = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  now.process->set_place_in_job(rank, ranks);
+  now.probed_rank = (rank + 1) % ranks;
+  if (const int signal = now.process->options().dump_signal; signal != 0)
+    if (const std::string complaint = dump_on_signal(signal, now.process->activity()); !complaint.empty() && rank == 0)
+      log_line(complaint);
+  now.votes.resize(static_cast<std::size_t>(ranks));
+  now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
 }
 
 } // namespace
@@ -124,36 +159,9 @@ const char* text_of(Reason reason) {
 
 void after_init() noexcept {
   State& now = state();
-  if (now.active.load(std::memory_order_acquire)) return;
-  Options options = options_from_environment(now.complaints);
-  if (options.mode == Mode::off) { // here only to refuse what the MPI library may not reach
-    now.process = std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd,
-                                                  std::vector<comm::TransportMaker>());
-    find_device(now);
-    return;
-  }
-  if (!find_all_ranks(now, options)) return;
-  if (options.reproducible) options.context_calls = 1; // the MPI library's order of operands is its own
-  now.check = options.check;
-  int level = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
-  now.several_threads = level == MPI_THREAD_MULTIPLE;
-  now.handles.collect();
-  make_communicator(now);
-  now.process =
-      std::make_unique<comm::Process>(std::move(options), transport::shm::Backing::memfd, transport_makers(now));
-  if (now.handshake->traced()) now.process->start_recording();
-  now.recorder = now.process->recorder();
-  find_device(now);
-  int rank = 0, ranks = 1;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  now.process->set_place_in_job(rank, ranks);
-  if (const int signal = now.process->options().dump_signal; signal != 0)
-    if (const std::string complaint = dump_on_signal(signal, now.process->activity()); !complaint.empty() && rank == 0)
-      log_line(complaint);
-  now.votes.resize(static_cast<std::size_t>(ranks));
-  now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
+  now.starting.store(std::this_thread::get_id(), std::memory_order_release);
+  start(now);
+  now.starting.store(std::thread::id(), std::memory_order_release);
 }
 
 void before_finalize() noexcept {

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace strata::mpi {
@@ -77,6 +78,8 @@ struct State {
   NativeAllreduce native_allreduce = nullptr;
   NativeAllreduceC native_allreduce_c = nullptr;
   std::atomic<bool> active{false};
+  /// The thread in after_init(): what others call meanwhile waits, see wait_for_the_start().
+  std::atomic<std::thread::id> starting{};
   bool several_threads = false;
   bool check = false;                  ///< compare the ranks' arguments first
   trace::Recorder* recorder = nullptr; ///< the process'; null unless the job is traced
@@ -89,6 +92,7 @@ struct State {
   int key = MPI_KEYVAL_INVALID;
   /// See let_mpi_progress(); at first the highest that every MPI library has (MPI 4.0, 9.1.2).
   std::atomic<int> unused_tag{32767};
+  int probed_rank = 0; ///< of MPI_COMM_WORLD, by let_mpi_progress(): not this one, which MPICH would look for elsewhere
   std::vector<std::string> complaints;
   std::unique_ptr<Handshake> handshake; ///< outlives MPI_Finalize
   std::unique_ptr<comm::Process> process;

@@ -38,6 +38,7 @@ mpi_c_sources += \
   tests/mpi/connected.c \
   tests/mpi/corners.c \
   tests/mpi/device.c \
+  tests/mpi/early.c \
   tests/mpi/ends.c \
   tests/mpi/kinds.c \
   tests/mpi/lasting.c \
