@@ -59,6 +59,18 @@ TEST_F(HandoverTest, SeesThatTheOwnerHasEnded) {
   EXPECT_TRUE((*view)->has_owner()) << "in good order is no trouble";
 }
 
+TEST_F(HandoverTest, ForgetsWhoLetGo) {
+  asker_.ask(owner_->offer(), nonce_);
+  owner_->answer(segment_->file(), nonce_);
+  EXPECT_TRUE(owner_->has_answered()) << "before it is taken";
+  {
+    const Handover::Taken taken = asker_.take(nonce_);
+    ASSERT_TRUE(taken.file);
+    EXPECT_TRUE(owner_->has_answered());
+  }
+  EXPECT_FALSE(owner_->has_answered());
+}
+
 /// A process with a segment, whose first thread ends when it is told to, while another one goes on.
 class OwnerTest : public testing::Test {
 protected:

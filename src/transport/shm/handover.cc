@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -111,6 +112,15 @@ void Handover::answer(int file, std::uint64_t nonce) {
       continue;
     if (send_file(connection.number(), file)) answered_.push_back(std::move(connection));
   }
+}
+
+bool Handover::has_answered() {
+  const auto is_closed = [](const Descriptor& connection) {
+    char nothing = 0;
+    return ::recv(connection.number(), &nothing, sizeof nothing, MSG_PEEK | MSG_DONTWAIT) == 0;
+  };
+  answered_.erase(std::remove_if(answered_.begin(), answered_.end(), is_closed), answered_.end());
+  return !answered_.empty();
 }
 
 Handover::Taken Handover::take(std::uint64_t nonce) {

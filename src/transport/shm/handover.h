@@ -39,8 +39,9 @@ public:
   /// Hands `file`, whose nonce is given, to all that have asked by now.
   void answer(int file, std::uint64_t nonce);
   void end_offer() { listener_ = Descriptor(); }
-  /// Whether peers hold connections to it.
-  bool has_answered() const { return !answered_.empty(); }
+  /// Whether peers hold connections to it. Those that hold none any more, because they could not map what was sent or
+  /// have let go of it, are forgotten.
+  bool has_answered();
   /// Once for each nonce; without a file if its owner did not send it.
   Taken take(std::uint64_t nonce);
 

@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace strata::transport::shm {
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(Backing backing, std::size_t most_bytes) {
@@ -55,6 +57,9 @@ Status ShmTransport::take(Handover& handover, std::span<const PeerAddress> addre
 void ShmTransport::keep(std::unique_ptr<Handover> handover) {
   handover->end_offer();
   const std::lock_guard lock(mutex_);
+  // Ranks that can never map what they are handed ask again on each communicator.
+  const auto has_ended = [](const auto& kept) { return !kept->has_answered(); };
+  handovers_.erase(std::remove_if(handovers_.begin(), handovers_.end(), has_ended), handovers_.end());
   if (handover->has_answered()) handovers_.push_back(std::move(handover));
 }
 
