@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asks for MPI_Allreduce_c as programs do that were compiled for several MPI libraries: by a weak symbol, and by
-// MPI_Allreduce where there is none. With "large" also a count beyond an int, with which nothing else may be done. Rank
-// 0 prints "probes_c: right, N calls of MPI_Allreduce_c".
+// MPI_Allreduce where there is none. With "large" also counts below zero (with which MPICH crashes) and beyond an int,
+// which are to be refused. Rank 0 prints "probes_c: right, N calls of MPI_Allreduce_c".
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,9 +47,9 @@ int main(int argc, char** argv) {
   for (int turn = 0; turn < 5; ++turn)
     right &= is_right(MPI_Allreduce_c, rank, ranks) && is_right(PMPI_Allreduce_c, rank, ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  right &= is_refused(MPI_Allreduce_c, -1) && is_refused(PMPI_Allreduce_c, -1);
   if (argc > 1 && strcmp(argv[1], "large") == 0) {
     const MPI_Count beyond = (MPI_Count)1 << 32; // its lower half is 0
+    right &= is_refused(MPI_Allreduce_c, -1) && is_refused(PMPI_Allreduce_c, -1);
     right &= is_refused(MPI_Allreduce_c, beyond) && is_refused(PMPI_Allreduce_c, beyond);
   }
   if (rank == 0) printf("probes_c: %s, %d calls of MPI_Allreduce_c\n", right ? "right" : "WRONG", large_calls);
