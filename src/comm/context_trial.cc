@@ -194,8 +194,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
   for (Way& way : ways)
     way.stores = default_stores(bytes);
   if (trial && one_node) ways = with_stores(ways, bytes);
-  const bool native_possible = situation_.native_possible && options_.mode != Mode::always;
-  if (ways.empty() || (trial && native_possible))
+  if (ways.empty() || (trial && tune::native_is_a_candidate(situation_, options_)))
     ways.push_back({Path::native, nullptr, nullptr, {}, false, "native", {}, {}});
   return ways;
 }

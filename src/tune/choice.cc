@@ -258,6 +258,12 @@ Candidate native_candidate(const Situation& situation, std::size_t index) {
   return native;
 }
 
+bool native_is_a_candidate(const Situation& situation, const Options& options) {
+  const bool refused =
+      situation.on_devices && options.device_native == DeviceNative::refuse && options.algorithm != "native";
+  return situation.native_possible && options.mode != Mode::always && !refused;
+}
+
 Choice choose(const Situation& situation, const Options& options, std::size_t index) {
   Choice choice;
   const std::size_t bytes = middle_of_class(index);
@@ -280,8 +286,7 @@ Choice choose(const Situation& situation, const Options& options, std::size_t in
         add_composition(candidates, situation, options, composition, bytes, costs, true);
     if (situation.board_possible) candidates.push_back(board_candidate(situation, index));
   }
-  if (situation.native_possible && options.mode != Mode::always)
-    candidates.push_back(native_candidate(situation, index));
+  if (native_is_a_candidate(situation, options)) candidates.push_back(native_candidate(situation, index));
   std::stable_sort(candidates.begin(), candidates.end(), is_cheaper);
   const auto is_wanted = [&](const Candidate& candidate) {
     if (options.algorithm == "native") return candidate.kind == Candidate::Kind::native;

@@ -82,6 +82,9 @@ std::size_t wire_bytes_for(std::size_t eager_limit);
 /// take memory for all that is in flight: no more than 16 slices, and 8 MiB, unless `window` is more already.
 std::vector<std::uint64_t> depths_beside(std::uint64_t window, std::size_t slice_bytes, std::size_t bytes);
 
+/// Whether a call may be handed to the MPI library because that is faster. Not where such calls would fail.
+bool native_is_a_candidate(const Situation& situation, const Options& options);
+
 Choice choose(const Situation& situation, const Options& options, std::size_t size_class);
 
 /// The cheapest candidate with this composition, over the job's levels or, if `plain`, over those of Situation::plain;

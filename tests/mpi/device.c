@@ -88,6 +88,12 @@ static void plain(void) {
     sum(20000, emulated_device, emulated_device, 0, MPI_COMM_WORLD);
 }
 
+// As often as it takes until each way that is tried for this size has had a turn.
+static void often(void) {
+  for (int round = 0; round < 50; ++round)
+    plain();
+}
+
 // The same for vectors of many sizes, and for kinds of memory that differ from rank to rank.
 static void peers(void) {
   const int counts[] = {1, 3, 1000, 4097, 65537, 300001};
@@ -271,6 +277,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "host") == 0) with_device = 0;
   if (strcmp(what, "mixtures") == 0 || strcmp(what, "host") == 0) mixtures();
   if (strcmp(what, "plain") == 0) plain();
+  if (strcmp(what, "often") == 0) often();
   if (strcmp(what, "peers") == 0) peers();
   if (strcmp(what, "comings") == 0) comings();
   if (strcmp(what, "straddle") == 0) straddle(emulated_device);

@@ -197,6 +197,24 @@ TEST(Choice, HasTheSlicesThatAreAskedForOnDevicesToo) {
     EXPECT_TRUE(candidate.kind != Candidate::Kind::schedule || candidate.slice_bytes == 65536) << candidate.name();
 }
 
+TEST(Choice, LeavesNoCallToAnMpiLibraryThatIsToRefuseIt) {
+  Situation situation = cluster({4});
+  Options options;
+  const auto has_native = [&] {
+    const Choice choice = choose(situation, options, size_class(65536));
+    const auto is_native = [](const Candidate& candidate) { return candidate.kind == Candidate::Kind::native; };
+    return is_native(choice.chosen) || std::any_of(choice.runners_up.begin(), choice.runners_up.end(), is_native);
+  };
+  options.device_native = DeviceNative::refuse;
+  EXPECT_TRUE(has_native()) << "vectors are in host memory";
+  situation.on_devices = true;
+  EXPECT_FALSE(has_native());
+  options.algorithm = "native";
+  EXPECT_TRUE(has_native()) << "it was asked for";
+  options = Options();
+  EXPECT_TRUE(has_native());
+}
+
 TEST(Depths, AreTriedOnBothSidesOfWhatThereIs) {
   using Depths = std::vector<std::uint64_t>;
   constexpr std::size_t slice = std::size_t{1} << 20;
