@@ -69,9 +69,29 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
   return buffer;
 }
 
+/// A program that has gone over to vectors of another size needs other buffers from now on: those of the size that
+/// holds the most give way to `room` more bytes, but not for one of their own size.
+void BufferPool::make_way(std::size_t chosen) {
+  const std::size_t room = std::size_t{1} << chosen;
+  if (room > most_idle_bytes_) return;
+  const auto bytes_of = [&](std::size_t size) { return idle_[size].size() << size; };
+  while (idle_bytes_ + room > most_idle_bytes_) {
+    std::size_t largest = chosen;
+    for (std::size_t size = smallest_log2; size < idle_.size(); ++size)
+      if (bytes_of(size) > bytes_of(largest)) largest = size;
+    if (largest == chosen) return;
+    Buffer* const buffer = idle_[largest].back();
+    idle_[largest].pop_back();
+    idle_bytes_ -= buffer->room;
+    --held_[largest];
+    free(buffer);
+  }
+}
+
 void BufferPool::put(Buffer* buffer) {
   const std::size_t chosen = size_class(buffer->room);
   bytes_in_use_ -= buffer->room;
+  make_way(chosen);
   if (idle_bytes_ + buffer->room <= most_idle_bytes_) {
     try {
       idle_[chosen].push_back(buffer);

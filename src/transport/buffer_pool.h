@@ -37,6 +37,7 @@ private:
   static Buffer* make(std::size_t room);
   static void free(Buffer* buffer);
   void keep_spares(std::size_t chosen);
+  void make_way(std::size_t chosen);
 
   std::array<std::vector<Buffer*>, 64> idle_;
   std::array<std::size_t, 64> held_{}; ///< by size, in use and kept

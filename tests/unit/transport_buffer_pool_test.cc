@@ -66,6 +66,29 @@ TEST(BufferPool, HoldsNoMoreIdleBytesThanItMay) {
     pool.put(buffer);
 }
 
+// A program that goes over to vectors of another size.
+TEST(BufferPool, LetsBuffersOfOneSizeMakeWayForOthers) {
+  constexpr std::size_t room = 64 << 10, most_idle = 8 * room;
+  BufferPool pool(most_idle);
+  const auto bytes_of_calls_with = [&](std::size_t bytes, std::size_t number) {
+    std::vector<BufferPool::Buffer*> taken;
+    const std::uint64_t before = allocations::bytes_of_this_thread();
+    for (std::size_t i = 0; i < number; ++i)
+      taken.push_back(pool.take(bytes));
+    const std::uint64_t spent = allocations::bytes_of_this_thread() - before;
+    for (BufferPool::Buffer* const buffer : taken)
+      pool.put(buffer);
+    return spent;
+  };
+  bytes_of_calls_with(room, 16); // of which it keeps as many as it may
+  EXPECT_LT(bytes_of_calls_with(room, 8), room);
+  EXPECT_GE(bytes_of_calls_with(2 * room, 2), 4 * room) << "there was one of this size already";
+  EXPECT_LT(bytes_of_calls_with(2 * room, 2), room);
+  EXPECT_LT(bytes_of_calls_with(room, 4), room) << "more made way than had to";
+  bytes_of_calls_with(16 * room, 1); // cannot be kept
+  EXPECT_LT(bytes_of_calls_with(room, 4), room) << "some made way for nothing";
+}
+
 // Messages that are too long to be kept come for as long as a job lasts.
 TEST(BufferPool, TakesTheSameForEachBufferThatItDoesNotKeep) {
   constexpr std::size_t room = std::size_t{64} << 10;
