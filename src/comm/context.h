@@ -151,6 +151,7 @@ private:
     Tally tally;
     std::uint64_t look_at = 0;         ///< of Path::board: the count of calls with which it is in review; 0: never
     double seconds = 0;                ///< of a call, as all ranks agreed; 0: not measured, and pays for no probe
+    bool is_timed_to_the_last = false; ///< that is until the last rank had left it
     double predicted = 0;              ///< the same by the cost model
     std::uint32_t predicted_after = 0; ///< so many adoptions of what is known of the links
   };
@@ -434,7 +435,8 @@ private:
   /// is nothing to be judged.
   std::optional<std::uint32_t> profile_doubts_;
   bool has_rejected_profile_ = false;
-  std::uint32_t adoptions_ = 0; ///< how often something became known of the links
+  std::uint32_t adoptions_ = 0;     ///< how often something became known of the links
+  std::uint32_t level_changes_ = 0; ///< how often that gave other levels, and so other plans
   std::optional<topo::LinkMatrix> matrix_;
   std::optional<tune::Table> table_;   ///< of ways; the same on all ranks, but for the lines of the file
   bool cannot_probe_ = false;          ///< a round failed

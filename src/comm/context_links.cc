@@ -3,6 +3,7 @@
 // planned with anew when it shows what was not known.
 #include "comm/context.h"
 
+#include "base/log.h"
 #include "tune/probed_links.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,9 @@
 
 namespace strata::comm {
 namespace {
+
+/// A job whose network is mended, or shared with others, sees a few. One that sees more measures what is not there.
+constexpr std::uint32_t most_level_changes = 8;
 
 /// Whether the cost model takes over all that a profile says of links, so that times can be held against it.
 bool is_all_in_the_model(const tune::Profile& profile) {
@@ -131,7 +135,8 @@ void Context::adopt_profile(const KnownProfile& known) {
   if (situation_.job.nodes > 1 && is_all_in_the_model(*profile)) profile_doubts_ = 0;
 }
 
-/// Takes over what is known of the links. Where that gives other levels, every size is decided anew.
+/// Takes over what is known of the links. Where that gives other levels, every size is decided anew: not for ever,
+/// because plans for each of them stay as long as the communicator.
 void Context::adopt_links(const topo::Hierarchy& hierarchy, const NetworkNumbers& numbers) {
   ++adoptions_;
   tune::LinkParameters& network = situation_.parameters.links[static_cast<std::size_t>(topo::LinkKind::network)];
@@ -150,6 +155,10 @@ void Context::adopt_links(const topo::Hierarchy& hierarchy, const NetworkNumbers
   if (topo::same_groups(situation_.job.hierarchy, hierarchy) &&
       std::equal(before.begin(), before.end(), hierarchy.levels.begin(), same_link))
     return;
+  if (level_changes_ == most_level_changes) return;
+  if (++level_changes_ == most_level_changes && options_.log_choice && rank_ == 0)
+    log_line(fmt::format("{} ranks on {} nodes: racks are others for the {}th time, and stay what they are now", ranks_,
+                         nodes(), level_changes_));
   tune::JobShape plain = without_racks();
   situation_.job = tune::shape_of(hierarchy, facts_, usable_cores_);
   plain_is_of_hosts_ = false;

@@ -94,7 +94,7 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
   const Way& way = watched_way(decision);
   review.is_timing = false;
-  if (way.seconds >= tune::long_call_seconds) wait_for_last_to_leave(); // as in a trial
+  if (way.is_timed_to_the_last) wait_for_last_to_leave(); // as in its trial
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
   review.sum += spent.count();
   if (--review.calls_to_time > 0) return;

@@ -243,10 +243,14 @@ void Context::settle_trial(Decision& decision, std::size_t bytes) {
   const std::vector<double>& mine = trial.trial.times();
   std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks_));
   if (!bootstrap_->all_gather(mine.data(), all.data(), mine.size() * sizeof(double))) return;
-  const bool was_row = trial.trial.is_in_row();
+  const bool was_row = trial.trial.is_in_row(), was_long = trial.trial.is_long();
   const bool over = trial.trial.settle(all);
-  for (std::size_t way = 0; way < trial.ways.size(); ++way)
-    trial.ways[way].seconds = trial.trial.agreed_times()[way];
+  for (std::size_t way = 0; way < trial.ways.size(); ++way) {
+    const double seconds = trial.trial.agreed_times()[way];
+    if (trial.ways[way].seconds == seconds) continue; // known from before
+    trial.ways[way].seconds = seconds;
+    trial.ways[way].is_timed_to_the_last = was_long;
+  }
   if (decision.review) decision.review->alarms = 0;
   if (!was_row) hold_against_profile(trial, bytes); // a row tells of one way alone
   if (!over) return begin_review(decision, bytes);

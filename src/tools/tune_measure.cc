@@ -110,12 +110,13 @@ std::uint64_t Sweep::calls_per_batch(std::vector<Contender>& contenders, std::ui
 }
 
 /// A network may let the first calls pass at once, so that one tells little of those that follow: twice as many as
-/// before, until they fill a batch.
+/// before, until they fill a batch. One, where that shows that calls are very long.
 std::uint64_t Sweep::calls_of_network_batch(const Contender& contender, std::uint64_t bytes,
                                             std::uint64_t fewest) const {
   for (std::uint64_t calls = fewest;;) {
     const double seconds = longest_of_all({batch(contender, bytes, calls)}).front();
-    std::uint64_t enough = calls_for(network_batch_seconds, seconds, fewest, most_calls);
+    std::uint64_t enough =
+        seconds >= very_long_call_seconds ? 1 : calls_for(network_batch_seconds, seconds, fewest, most_calls);
     MPI_Bcast(&enough, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     if (enough <= calls) return enough;
     calls = std::min(enough, 2 * calls);

@@ -41,6 +41,22 @@ TEST(ContextOfNodes, MakesPlansOfTheirOwnForOtherRacks) {
   });
 }
 
+TEST(ContextOfNodes, KeepsItsRacksWhenTheyHaveChangedOften) {
+  on_nodes([](ContextOfLinks& links, Context& context) {
+    for (int turn = 0; turn < 4; ++turn)
+      for (const auto& racks : {by_halves, none}) {
+        EXPECT_NE(context.hierarchy().levels.size(), racks == none ? 1u : 2u);
+        links.adopt(racks);
+        links.call();
+      }
+    const std::size_t plans = links.plans();
+    links.adopt(by_parity);
+    links.call();
+    EXPECT_EQ(context.hierarchy().levels.size(), 1u);
+    EXPECT_EQ(links.plans(), plans);
+  });
+}
+
 TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
   on_nodes([](ContextOfLinks& links, Context& context) {
     links.call_until_decided();
