@@ -63,11 +63,11 @@ std::vector<std::string> Sweep::words_of_ways(std::uint64_t bytes) const {
 }
 
 std::vector<Sweep::Contender> Sweep::contenders(std::uint64_t bytes) const {
-  std::vector<Contender> all{{"native", true, true, {}}};
+  std::vector<Contender> all{{"native", true, true, {}, 1}};
   // What cannot be set up (no memory, an unreachable peer) fails on all ranks alike.
   for (const std::string& words : words_of_ways(bytes))
     if (strata_.use_way(&communicator_, bytes, words.c_str()) == 0)
-      all.push_back({words, false, true, {}});
+      all.push_back({words, false, true, {}, 1});
     else if (!flags_.ways.empty())
       complain("strata-tune", fmt::format("{} bytes: '{}' is not possible here", bytes, words), 0);
   return all;
@@ -90,9 +90,11 @@ double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64
   return (clock_seconds() - begin) / static_cast<double>(calls - uncounted);
 }
 
-/// Rank 0 decides for all, by the first call of each. These calls also touch what first calls touch.
-std::uint64_t Sweep::calls_per_batch(std::vector<Contender>& contenders, std::uint64_t bytes) const {
-  run_round(contenders, bytes, 1);
+/// Rank 0 decides for all, by the first call of each. These calls also touch what first calls touch. In a node all make
+/// as many; between nodes each fills a batch of its own, because one may take hundreds of times as long as another (an
+/// MPI library's ranks that wait for each other with more ranks than cores).
+void Sweep::choose_batches(std::vector<Contender>& contenders, std::uint64_t bytes) const {
+  run_round(contenders, bytes);
   const double shortest = best_of(contenders);
   int is_long = shortest >= very_long_call_seconds;
   std::uint64_t calls = shortest < short_call_seconds ? fewest_calls : 1;
@@ -102,11 +104,12 @@ std::uint64_t Sweep::calls_per_batch(std::vector<Contender>& contenders, std::ui
     calls = calls_for(batch_seconds, shortest, calls, most_calls);
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   MPI_Bcast(&is_long, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  if (between_nodes_ && is_long == 0) calls = calls_of_network_batch(fastest_of(contenders), bytes, calls);
   if (is_long != 0 && flags_.ways.empty()) drop_those_behind(contenders, hopelessly_behind);
-  for (Contender& contender : contenders)
-    if (contender.is_left) contender.seconds.clear(); // of one that is not, it is all that there will be
-  return calls;
+  for (Contender& contender : contenders) {
+    if (!contender.is_left) continue; // its first call is all that there will be
+    contender.seconds.clear();
+    contender.calls = between_nodes_ && is_long == 0 ? calls_of_network_batch(contender, bytes, calls) : calls;
+  }
 }
 
 /// A network may let the first calls pass at once, so that one tells little of those that follow: twice as many as
@@ -121,16 +124,6 @@ std::uint64_t Sweep::calls_of_network_batch(const Contender& contender, std::uin
     if (enough <= calls) return enough;
     calls = std::min(enough, 2 * calls);
   }
-}
-
-/// On rank 0, which has the times, and so on all.
-const Sweep::Contender& Sweep::fastest_of(const std::vector<Contender>& contenders) {
-  const auto fastest = std::min_element(contenders.begin(), contenders.end(), [](const auto& one, const auto& other) {
-    return least(one.seconds) < least(other.seconds);
-  });
-  auto index = static_cast<std::uint64_t>(fastest - contenders.begin());
-  MPI_Bcast(&index, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  return contenders[index];
 }
 
 double Sweep::best_of(const std::vector<Contender>& contenders) {
@@ -151,10 +144,10 @@ void Sweep::drop_those_behind(std::vector<Contender>& contenders, double times) 
     contenders[i].is_left = left[i] != 0;
 }
 
-void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, std::uint64_t calls) const {
+void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes) const {
   std::vector<double> seconds;
   for (const Contender& contender : contenders)
-    if (contender.is_left) seconds.push_back(batch(contender, bytes, calls));
+    if (contender.is_left) seconds.push_back(batch(contender, bytes, contender.calls));
   seconds = longest_of_all(seconds);
   std::size_t next = 0;
   for (Contender& contender : contenders)
@@ -170,10 +163,10 @@ MeasuredSize Sweep::measure(std::uint64_t bytes) {
     between_nodes_ = facts.value("nodes", 1) > 1;
     const double begin = clock_seconds();
     std::vector<Contender> all = contenders(bytes);
-    const std::uint64_t calls = calls_per_batch(all, bytes);
+    choose_batches(all, bytes);
     int goes_on = 1;
     for (std::size_t round = 0; goes_on != 0; ++round) {
-      run_round(all, bytes, calls);
+      run_round(all, bytes);
       goes_on = round + 1 < fewest_rounds || (round + 1 < most_rounds && clock_seconds() - begin < flags_.seconds);
       MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }

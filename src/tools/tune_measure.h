@@ -26,17 +26,17 @@ private:
     bool is_native;
     bool is_left = true;         ///< in the rounds to come
     std::vector<double> seconds; ///< by round; on rank 0
+    std::uint64_t calls = 1;     ///< in a batch
   };
 
   std::vector<std::string> words_of_ways(std::uint64_t bytes) const;
   std::vector<Contender> contenders(std::uint64_t bytes) const;
   double batch(const Contender& contender, std::uint64_t bytes, std::uint64_t calls) const;
-  std::uint64_t calls_per_batch(std::vector<Contender>& contenders, std::uint64_t bytes) const;
+  void choose_batches(std::vector<Contender>& contenders, std::uint64_t bytes) const;
   std::uint64_t calls_of_network_batch(const Contender& contender, std::uint64_t bytes, std::uint64_t fewest) const;
-  static const Contender& fastest_of(const std::vector<Contender>& contenders);
   static double best_of(const std::vector<Contender>& contenders);
   void drop_those_behind(std::vector<Contender>& contenders, double times) const;
-  void run_round(std::vector<Contender>& contenders, std::uint64_t bytes, std::uint64_t calls) const;
+  void run_round(std::vector<Contender>& contenders, std::uint64_t bytes) const;
 
   const TuneFlags& flags_;
   const strata_mpi_introspection& strata_;
