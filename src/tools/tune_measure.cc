@@ -117,7 +117,12 @@ void Sweep::choose_batches(std::vector<Contender>& contenders, std::uint64_t byt
 std::uint64_t Sweep::calls_of_network_batch(const Contender& contender, std::uint64_t bytes,
                                             std::uint64_t fewest) const {
   for (std::uint64_t calls = fewest;;) {
-    const double seconds = longest_of_all({batch(contender, bytes, calls)}).front();
+    double seconds = longest_of_all({batch(contender, bytes, calls)}).front();
+    int looks_long = seconds >= very_long_call_seconds;
+    MPI_Bcast(&looks_long, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (looks_long != 0) // or was held up
+      seconds =
+          std::min(seconds, longest_of_all({batch(contender, bytes, std::max<std::uint64_t>(1, calls / 2))}).front());
     std::uint64_t enough =
         seconds >= very_long_call_seconds ? 1 : calls_for(network_batch_seconds, seconds, fewest, most_calls);
     MPI_Bcast(&enough, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
