@@ -112,7 +112,7 @@ auto rows_of_devices() {
                              "Whose device memory the buffers of a call may be in.", Scope::local),
       choice<&Options::device_native, device_natives>(
           "DEVICE_NATIVE", "How the MPI library gets buffers in device memory; auto: as they are if it knows CUDA.",
-          Scope::agreed),
+          Scope::local),
       choice<&Options::device_peer, device_peers>(
           "DEVICE_PEER",
           "auto: ranks of a machine read each other's device memory; hosts: when hosts say so; off: never.",

@@ -28,14 +28,14 @@ struct Context::Card {
   char segment_address[60];
   char host[64];
   char network_switch[68];
-  std::uint32_t has_device, can_demote;
+  std::uint32_t has_device, can_demote, refuses_native;
   std::uint32_t options_bytes;
   char options[1020]; ///< as far as they fit
 };
 
 namespace {
 
-constexpr std::uint32_t card_version = 6;
+constexpr std::uint32_t card_version = 7;
 
 template <std::size_t n>
 void put(char (&field)[n], const std::string& text) {
@@ -102,6 +102,7 @@ Status Context::share_cards() {
   mine->cores = process_.facts().cores;
   mine->place = process_.facts().place;
   mine->has_device = device_ != nullptr ? 1 : 0;
+  mine->refuses_native = device_ != nullptr && options_.device_native == DeviceNative::refuse ? 1 : 0;
   mine->can_demote = transport::shm::ParityBoard::can_demote() ? 1 : 0;
   put(mine->host, host_name());
   put(mine->network_switch, process_.facts().network_switch);
@@ -138,6 +139,7 @@ Status Context::share_cards() {
     facts_.push_back(card.place);
     device_use_.possible |= card.has_device != 0;
     situation_.can_demote &= card.can_demote != 0;
+    situation_.native_is_refused |= card.refuses_native != 0;
     addresses_.push_back(
         {card.key, std::string(card.segment_address,
                                std::min<std::size_t>(card.segment_address_bytes, sizeof card.segment_address))});

@@ -77,8 +77,12 @@ int report_loss(State& state, const comm::Context& context, MPI_Comm communicato
 /// call for one outside of MPI_Init would count fewer calls than others, and it could come between strata's own.
 void wait_for_the_start(const State& state) noexcept {
   for (std::thread::id starting; (starting = state.starting.load(std::memory_order_acquire)) != std::thread::id();
-       std::this_thread::yield())
-    if (starting == std::this_thread::get_id()) return; // called back
+       std::this_thread::yield()) {
+    int initialised = 0;
+    PMPI_Initialized(&initialised);
+    // Called back; or on a communicator of a session, for which MPI_Init on another rank may wait.
+    if (starting == std::this_thread::get_id() || initialised == 0) return;
+  }
 }
 
 /// Looks the call up; fills `known`, or says why the MPI library is to do it.

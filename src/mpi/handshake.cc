@@ -25,7 +25,8 @@ constexpr const char* likely_reasons =
 /// Rank 0 gives up first, so that its answer still comes in time.
 constexpr int slack_seconds = 5;
 
-/// The highest is what programs take for messages of their own that are to be unlike others.
+/// The highest is what programs take for messages of their own that are to be unlike others. The same in all versions,
+/// as the size of a hello.
 int unlikely_tag() {
   void* attached = nullptr;
   int found = 0;

@@ -102,8 +102,7 @@ int measure_links(const void* communicator) noexcept {
     State& now = state();
     int alike = MPI_UNEQUAL;
     PMPI_Comm_compare(*static_cast<const MPI_Comm*>(communicator), MPI_COMM_WORLD, &alike);
-    if (now.world == MPI_COMM_NULL && (alike == MPI_IDENT || alike == MPI_CONGRUENT))
-      PMPI_Comm_dup(MPI_COMM_WORLD, &now.world);
+    if (now.world == MPI_COMM_NULL && (alike == MPI_IDENT || alike == MPI_CONGRUENT)) duplicate_world(now);
     return context.measure_links() ? 0 : -1;
   });
 }

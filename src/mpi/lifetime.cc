@@ -70,8 +70,7 @@ void make_communicator(State& now) {
   int ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, strata_mpi_communicator_gone, &now.key, nullptr);
-  if (ranks > 1 && now.handshake->needs_communicator() && PMPI_Comm_dup(MPI_COMM_WORLD, &now.world) == MPI_SUCCESS)
-    PMPI_Comm_set_errhandler(now.world, MPI_ERRORS_RETURN); // a rank that is gone need not end the others
+  if (ranks > 1 && now.handshake->needs_communicator()) duplicate_world(now);
 }
 
 /// What is to become of buffers in device memory.
@@ -135,6 +134,11 @@ State& state() {
   return *now;
 }
 
+void duplicate_world(State& now) {
+  if (PMPI_Comm_dup(MPI_COMM_WORLD, &now.world) == MPI_SUCCESS)
+    PMPI_Comm_set_errhandler(now.world, MPI_ERRORS_RETURN); // a rank that is gone need not end the others
+}
+
 const char* text_of(Reason reason) {
   switch (reason) {
   case Reason::predicted:
@@ -157,10 +161,11 @@ const char* text_of(Reason reason) {
   return "?";
 }
 
-void after_init() noexcept {
+void before_init() noexcept { state().starting.store(std::this_thread::get_id(), std::memory_order_release); }
+
+void after_init(int code) noexcept {
   State& now = state();
-  now.starting.store(std::this_thread::get_id(), std::memory_order_release);
-  start(now);
+  if (code == MPI_SUCCESS) start(now);
   now.starting.store(std::thread::id(), std::memory_order_release);
 }
 
@@ -196,9 +201,10 @@ void before_finalize() noexcept {
 } // namespace strata::mpi
 
 extern "C" __attribute__((visibility("default"))) const strata_mpi_module*
-strata_mpi_module_v2(const strata_mpi_native* native) {
+strata_mpi_module_v3(const strata_mpi_native* native) {
   using namespace strata::mpi;
-  static const strata_mpi_module module = {allreduce, allreduce_c, after_init, before_finalize, introspect};
+  static const strata_mpi_module module = {allreduce,  allreduce_c,     before_init,
+                                           after_init, before_finalize, introspect};
   State& now = state();
   now.native = native;
   // Handles travel through the shim as pointers; see as_handle().

@@ -78,7 +78,7 @@ struct State {
   NativeAllreduce native_allreduce = nullptr;
   NativeAllreduceC native_allreduce_c = nullptr;
   std::atomic<bool> active{false};
-  /// The thread in after_init(): what others call meanwhile waits, see wait_for_the_start().
+  /// The thread between before_init() and the end of after_init(): see wait_for_the_start().
   std::atomic<std::thread::id> starting{};
   bool several_threads = false;
   bool check = false;                  ///< compare the ranks' arguments first
@@ -128,13 +128,17 @@ private:
   void* attached_ = nullptr; ///< the stand-in's values before the call
 };
 
+/// State::world; collective.
+void duplicate_world(State& state);
+
 /// Makes the record's context; collective. False, on all ranks alike, when there is none to be had.
 bool make_context(State& state, CommunicatorRecord& record);
 
 // What a program calls. An exception of strata's own (there is no memory at MPI_Init, or for what STRATA_CHECK
 // compares) ends the process: where ranks work together, one that went on alone would keep the others waiting for ever.
 // What a handler of the program throws passes through.
-void after_init() noexcept;
+void before_init() noexcept;
+void after_init(int code) noexcept;
 void before_finalize() noexcept;
 int allreduce(const void* send, void* receive, int count, strata_mpi_handle datatype, strata_mpi_handle operation,
               strata_mpi_handle communicator);

@@ -103,7 +103,9 @@ void Timeline::write_rank(int rank, const Place& place) {
   std::string piece(piece_bytes, '\0');
   for (int bytes = 1; bytes > 0;) {
     MPI_Status status;
-    PMPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_CHAR, rank, tag, state_.world, &status);
+    if (PMPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_CHAR, rank, tag, state_.world, &status) !=
+        MPI_SUCCESS)
+      return; // it is gone
     PMPI_Get_count(&status, MPI_CHAR, &bytes);
     if (file_) file_->append(std::string_view(piece).substr(0, static_cast<std::size_t>(std::max(bytes, 0))));
   }

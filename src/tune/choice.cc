@@ -259,9 +259,8 @@ Candidate native_candidate(const Situation& situation, std::size_t index) {
 }
 
 bool native_is_a_candidate(const Situation& situation, const Options& options) {
-  const bool refused =
-      situation.on_devices && options.device_native == DeviceNative::refuse && options.algorithm != "native";
-  return situation.native_possible && options.mode != Mode::always && !refused;
+  if (situation.native_is_refused && options.algorithm != "native") return false;
+  return situation.native_possible && options.mode != Mode::always;
 }
 
 Choice choose(const Situation& situation, const Options& options, std::size_t index) {

@@ -58,8 +58,9 @@ struct Situation {
   bool board_possible = false; ///< all ranks share one node's memory
   bool can_demote = false;     ///< all ranks' processors move lines on to shared caches when asked, and each has a core
   bool native_possible = true; ///< there is an MPI library to hand a call to
-  bool on_devices = false;     ///< some ranks' vectors are in device memory
-  std::size_t wire_bytes = 0;  ///< best size of a message between nodes; 0: no limit
+  bool native_is_refused = false; ///< where a buffer is in device memory, a rank's call would fail that is handed to it
+  bool on_devices = false;        ///< some ranks' vectors are in device memory
+  std::size_t wire_bytes = 0;     ///< best size of a message between nodes; 0: no limit
 
   const JobShape& job_of(const Candidate& candidate) const { return candidate.plain ? *plain : job; }
 };
@@ -82,7 +83,7 @@ std::size_t wire_bytes_for(std::size_t eager_limit);
 /// take memory for all that is in flight: no more than 16 slices, and 8 MiB, unless `window` is more already.
 std::vector<std::uint64_t> depths_beside(std::uint64_t window, std::size_t slice_bytes, std::size_t bytes);
 
-/// Whether a call may be handed to the MPI library because that is faster. Not where such calls would fail.
+/// Whether a call may be handed to the MPI library because that is faster.
 bool native_is_a_candidate(const Situation& situation, const Options& options);
 
 Choice choose(const Situation& situation, const Options& options, std::size_t size_class);

@@ -79,6 +79,7 @@ Result<Candidate> candidate_of(const Way& way, const Situation& situation, const
   if (way.kind == Candidate::Kind::native) {
     if (options.mode == Mode::always) return refusal("STRATA_MODE=always excludes native");
     if (!situation.native_possible) return refusal("there is no MPI library to hand a call to");
+    if (situation.native_is_refused) return refusal("STRATA_DEVICE_NATIVE=refuse excludes native");
     return native_candidate(situation, size_class);
   }
   if (way.kind == Candidate::Kind::board) {

@@ -205,14 +205,11 @@ TEST(Choice, LeavesNoCallToAnMpiLibraryThatIsToRefuseIt) {
     const auto is_native = [](const Candidate& candidate) { return candidate.kind == Candidate::Kind::native; };
     return is_native(choice.chosen) || std::any_of(choice.runners_up.begin(), choice.runners_up.end(), is_native);
   };
-  options.device_native = DeviceNative::refuse;
-  EXPECT_TRUE(has_native()) << "vectors are in host memory";
-  situation.on_devices = true;
+  EXPECT_TRUE(has_native());
+  situation.native_is_refused = true;
   EXPECT_FALSE(has_native());
   options.algorithm = "native";
   EXPECT_TRUE(has_native()) << "it was asked for";
-  options = Options();
-  EXPECT_TRUE(has_native());
 }
 
 TEST(Depths, AreTriedOnBothSidesOfWhatThereIs) {

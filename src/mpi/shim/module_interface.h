@@ -39,12 +39,13 @@ struct strata_mpi_native {
 struct strata_mpi_module {
   strata_mpi_allreduce_function allreduce;
   strata_mpi_allreduce_c_function allreduce_c;
-  void (*after_init)(void);
+  void (*before_init)(void);
+  void (*after_init)(int code); /**< What the MPI library's returned. */
   void (*before_finalize)(void);
   const void* (*introspect)(void);
 };
 
-/** The module's only exported function, strata_mpi_module_v2. `native` stays valid. Null: the module cannot run here.
+/** The module's only exported function, strata_mpi_module_v3. `native` stays valid. Null: the module cannot run here.
  */
 typedef const struct strata_mpi_module* (*strata_mpi_module_entry)(const struct strata_mpi_native* native);
 

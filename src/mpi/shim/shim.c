@@ -79,7 +79,7 @@ static void open_module(void) {
   }
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   strata_mpi_module_entry entry = NULL;
-  if (handle != NULL) *(void**)&entry = dlsym(handle, "strata_mpi_module_v2");
+  if (handle != NULL) *(void**)&entry = dlsym(handle, "strata_mpi_module_v3");
   if (entry != NULL) shim.module = entry(&shim.native);
   if (shim.module == NULL && asked()) {
     snprintf(line, sizeof line, "there is no module for the MPI library %s (%s); everything goes to it unchanged",
@@ -184,8 +184,9 @@ EXPORT int MPI_Allreduce_c(const void* send, void* receive, int64_t count, strat
 EXPORT int PMPI_Init(int* argc, char*** argv) {
   resolve();
   if (shim.native.init == NULL) return no_mpi_library;
+  if (shim.module != NULL) shim.module->before_init();
   const int code = shim.native.init(argc, argv);
-  if (code == 0 && shim.module != NULL) shim.module->after_init();
+  if (shim.module != NULL) shim.module->after_init(code);
   return code;
 }
 
@@ -197,8 +198,9 @@ EXPORT int MPI_Init(int* argc, char*** argv) {
 EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   resolve();
   if (shim.native.init_thread == NULL) return no_mpi_library;
+  if (shim.module != NULL) shim.module->before_init();
   const int code = shim.native.init_thread(argc, argv, required, provided);
-  if (code == 0 && shim.module != NULL) shim.module->after_init();
+  if (shim.module != NULL) shim.module->after_init(code);
   return code;
 }
 
