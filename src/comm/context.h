@@ -260,6 +260,7 @@ private:
     if (situation_.job.nodes > 1) return tune::Noise::network;
     return crowding_ == engine::Crowding::roomy ? tune::Noise::little : tune::Noise::shared_cores;
   }
+  std::optional<Way> way_of_table(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
   std::vector<Way> ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble);
   std::vector<tune::Candidate> order_to_try(const tune::Choice& choice, bool trial) const;
   std::vector<Way> with_stores(const std::vector<Way>& ways, std::size_t bytes) const;

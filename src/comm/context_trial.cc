@@ -137,17 +137,22 @@ std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, b
   return order;
 }
 
+/// Of a table that decides alone; nothing where it leaves that open, or where its way cannot be made.
+std::optional<Context::Way> Context::way_of_table(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
+  if (choice.source.empty() || options_.tune != Tune::file) return std::nullopt;
+  auto way = prepare_way(choice.chosen);
+  if (!way) {
+    trouble += fmt::format("{}{} cannot be followed", trouble.empty() ? "" : "; ", choice.source);
+    return std::nullopt;
+  }
+  way->stores = choice.chosen.around ? stores_of(*choice.chosen.around) : default_stores(bytes);
+  return std::move(*way);
+}
+
 // When a candidate cannot be made (no memory, a peer that cannot be reached), the next one is taken; all ranks see the
 // same failures, so they take the same. More than one only for a trial.
 std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
-  if (!choice.source.empty() && options_.tune == Tune::file) {
-    auto way = prepare_way(choice.chosen);
-    if (way) {
-      way->stores = choice.chosen.around ? stores_of(*choice.chosen.around) : default_stores(bytes);
-      return {std::move(*way)};
-    }
-    trouble += fmt::format("{}{} cannot be followed", trouble.empty() ? "" : "; ", choice.source);
-  }
+  if (auto way = way_of_table(choice, bytes, trouble)) return {std::move(*way)};
   const bool one_node = situation_.job.nodes == 1;
   const bool adapts = options_.tune == Tune::online || options_.tune == Tune::file;
   const bool trial = adapts && options_.algorithm.empty() && ranks_ > 1;
