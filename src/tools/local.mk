@@ -17,7 +17,7 @@ libstrata_tools_a_SOURCES += \
   src/tools/perf.h src/tools/perf_flags.cc src/tools/perf_values.h \
   src/tools/probe.h src/tools/probe_flags.cc \
   src/tools/sim.h src/tools/sim_flags.cc \
-  src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_table.cc
+  src/tools/tune.h src/tools/tune_flags.cc src/tools/tune_report.cc src/tools/tune_table.cc
 joinable_tools += \
   src/tools/info_facts.cc src/tools/info_links.cc src/tools/info_schedule.cc src/tools/info_show.cc \
   src/tools/info_text.cc src/tools/info_waits.cc \
@@ -56,6 +56,7 @@ endif
 libstrata_mpi_tools_a_SOURCES = \
   src/tools/mpi_texts.cc src/tools/mpi_texts.h \
   src/tools/mpi_timing.cc src/tools/mpi_timing.h \
+  src/tools/mpi_trials.cc src/tools/mpi_trials.h \
   src/tools/progress_line.cc src/tools/progress_line.h
 libstrata_mpi_tools_a_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 mpi_tool_libraries = libstrata-mpi-tools.a $(tool_libraries) lib/libstrata-mpi.so $(MPI_LIBS)
@@ -79,6 +80,7 @@ lib_strata_probe_mpi_LDADD = $(mpi_tool_libraries)
 lib_strata_probe_mpi_LDFLAGS = $(mpi_tool_flags)
 
 lib_strata_tune_mpi_SOURCES = \
+  src/tools/tune_choice.cc \
   src/tools/tune_measure.cc src/tools/tune_measure.h \
   src/tools/tune_mpi.cc
 lib_strata_tune_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)

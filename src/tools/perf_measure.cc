@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/perf_measure.h"
 
+#include "tools/mpi_trials.h"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -202,24 +204,6 @@ std::string Bench::what_runs(const Kind& kind) const {
   return "unknown";
 }
 
-/// The first calls of a size try one way after the other; what stays is to be measured. Rank 0's clock ends it for all:
-/// a library whose ranks wait for each other's core needs a slice of the scheduler per call.
-void Bench::finish_trial(const Kind& strata, std::uint64_t bytes) const {
-  // Many calls at a stretch: the question between them leaves caches, and with more ranks than cores the scheduler, as
-  // no program does that the trial is to be for.
-  constexpr double stretch_seconds = 50e-3;
-  const double patience = flags_.settling > 0 ? flags_.settling : 10 * flags_.seconds;
-  const double begin = clock_seconds();
-  std::uint64_t stretch = 4;
-  for (double seconds = 0; choice_facts(strata_, strata.communicator, bytes).value("on_trial", false);) {
-    if (seconds > 0) stretch = calls_for(stretch_seconds, seconds / static_cast<double>(stretch), 1, 2 * stretch);
-    if (clock_seconds() - begin >= patience) stretch = 0;
-    MPI_Bcast(&stretch, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    if (stretch == 0) return;
-    seconds = batch(strata, stretch) * static_cast<double>(stretch);
-  }
-}
-
 /// Rank 0's first measurements decide for all.
 Bench::Schedule Bench::settle(const Kind& native, const Kind& strata) const {
   constexpr std::uint64_t first_calls = 3;
@@ -255,8 +239,10 @@ PerfRow Bench::measure(std::uint64_t bytes) {
     if (flags_.reproducible) row.errors += wrong_elements(reproducible);
   }
   fill_inputs(elements);
-  finish_trial(strata, bytes);
-  if (flags_.reproducible) finish_trial(reproducible, bytes);
+  const double patience = flags_.settling > 0 ? flags_.settling : 10 * flags_.seconds;
+  finish_trials(strata_, strata.communicator, bytes, patience, [&](auto calls) { return batch(strata, calls); });
+  if (flags_.reproducible)
+    finish_trials(strata_, reproducible_, bytes, patience, [&](auto calls) { return batch(reproducible, calls); });
   row.predicted_seconds = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("predicted_seconds", 0.0);
   const Schedule schedule = settle(native, strata);
   std::vector<double> native_seconds(schedule.pairs), strata_seconds(schedule.pairs);

@@ -75,7 +75,6 @@ private:
   double batch(const Kind& kind, std::uint64_t calls) const;
   std::int64_t wrong_elements(const Kind& kind);
   std::string what_runs(const Kind& kind) const;
-  void finish_trial(const Kind& strata, std::uint64_t bytes) const;
   Schedule settle(const Kind& native, const Kind& strata) const;
   void fill_inputs(std::size_t elements);
 

@@ -5,6 +5,8 @@
 
 #include "tune/table.h"
 
+#include <nlohmann/json.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +19,9 @@ struct TuneFlags {
   double total_seconds = 600;       ///< no other size is begun after that
   bool all = false;                 ///< all candidates, not only the best by prediction
   std::vector<std::string> ways;    ///< these instead, in the words of strata-table(5); empty: not given
+  bool by_itself = false;           ///< and what strata chooses when nobody tells it
+  double settling = 60;             ///< seconds that it may take for that
+  std::string json;                 ///< file for all times; empty: none
   std::string output;               ///< file for the table; empty: standard output
   bool force = false;               ///< replace a file
 };
@@ -26,14 +31,30 @@ std::optional<int> parse(TuneFlags& flags, int count, char** arguments);
 
 /// A way and the seconds that a call took.
 struct MeasuredWay {
-  tune::Way way;
+  tune::Way way{};
   double seconds = 0;
+};
+
+/// What strata chose when nobody told it, against the best of all ways. Times are of a call, in the last contest.
+struct OwnChoice {
+  std::optional<tune::Way> way;         ///< none: it was still trying ways
+  std::optional<tune::Way> way_after;   ///< likewise, after all contests: what it came to prefer
+  double seconds = 0;                   ///< as strata goes by itself
+  std::optional<double> forced_seconds; ///< told to go that way; none: no way, or one that it could not be told
+  MeasuredWay best;
+  double native_seconds = 0;
+  std::vector<MeasuredWay> final;            ///< the contest before the last
+  std::uint64_t wrong = 0, native_wrong = 0; ///< elements of all ranks' results
 };
 
 struct MeasuredSize {
   std::uint64_t bytes = 0;
-  std::vector<MeasuredWay> ways; ///< none: strata did not serve the duplicate of all ranks that was made for it
+  std::vector<MeasuredWay> ways;  ///< none: strata did not serve the duplicate of all ranks that was made for it
+  std::optional<OwnChoice> own{}; ///< with --by-itself
 };
+
+/// What was measured, as --json writes it; `facts` are those of the job.
+nlohmann::json document_of(nlohmann::json facts, const std::vector<MeasuredSize>& sizes);
 
 /// The table of what was measured, sizes ascending: neighbours with the same way in one row, which ends half way to the
 /// next size (by ratio); the last ends with the last size. A way that is as good as the best, but for noise, goes on

@@ -55,11 +55,17 @@ std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
   line.words("sizes", sizes, "SIZES",
              "bytes of the vector: sizes such as 8,1K and ranges such as 4K:1M that double; 8:64M without");
   line.option("-o,--output", flags.output, "FILE", "write the table to FILE, at once, instead of to standard output");
-  line.flag("--force", flags.force, "replace FILE if it is there");
+  line.flag("--force", flags.force, "replace files that are there");
   const auto all = line.flag("--all", flags.all, "measure all candidates, not only the best by prediction");
   line.several("--way", flags.ways, "WAY",
                "measure this way, such as 'direct+ring slice=384K', instead of those predicted; may come several times")
       .excludes(all);
+  const auto by_itself = line.flag("--by-itself", flags.by_itself,
+                                   "first let strata choose by itself, and tell how that compares with the best");
+  line.number("--settle", flags.settling, 0.001, 3600, "SECONDS",
+              "with --by-itself: that it may try ways for, 60 without")
+      .needs(by_itself);
+  line.option("--json", flags.json, "FILE", "write all times as JSON as well");
   line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each size, 1 without");
   line.number("--total", flags.total_seconds, 0.001, 1e6, "SECONDS",
               "begin no other size after that many seconds, 600 without");
@@ -67,7 +73,10 @@ std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
   if (const Status settled = settle_sizes(flags, sizes); !settled)
     return complain(tool, settled.error().message, bad_usage);
   if (const Status settled = settle_ways(flags); !settled) return complain(tool, settled.error().message, bad_usage);
-  if (flags.force && flags.output.empty()) return complain(tool, "--force is for a file: --output", bad_usage);
+  if (flags.force && flags.output.empty() && flags.json.empty())
+    return complain(tool, "--force is for a file: --output or --json", bad_usage);
+  if (!flags.json.empty() && flags.json == flags.output)
+    return complain(tool, "--output and --json name one file; name two", bad_usage);
   return std::nullopt;
 }
 

@@ -20,6 +20,7 @@ constexpr std::uint64_t fewest_calls = 8; // the first find the caches as the wa
 constexpr double short_call_seconds = 10e-3;
 /// Networks have queues, and allowances that a way may use up, and which fill again while others have their turn.
 constexpr double network_batch_seconds = 50e-3;
+constexpr double first_uncounted_part = 0.25;
 constexpr std::uint64_t fewest_long_calls = 4; // of those that are not even short: the first is not counted
 constexpr double very_long_call_seconds = 100e-3;
 constexpr std::uint64_t most_calls = 5000;
@@ -33,6 +34,11 @@ constexpr double hopelessly_behind = 3;
 double least(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
 } // namespace
+
+tune::Way way_in(const std::string& words) {
+  const auto way = tune::way_from(words);
+  return way ? *way : tune::Way{};
+}
 
 Sweep::Sweep(const TuneFlags& flags, const strata_mpi_introspection& strata) : flags_(flags), strata_(strata) {}
 
@@ -62,28 +68,35 @@ std::vector<std::string> Sweep::words_of_ways(std::uint64_t bytes) const {
   return words;
 }
 
-std::vector<Sweep::Contender> Sweep::contenders(std::uint64_t bytes) const {
-  std::vector<Contender> all{{"native", true, true, {}, 1}};
+/// `chosen` is one of them, if it is not empty.
+std::vector<Sweep::Contender> Sweep::contenders(std::uint64_t bytes, const std::string& chosen) const {
+  std::vector<Contender> all{{"native", Runs::native, true, {}, 1}};
+  if (takes_part_by_itself()) all.push_back({"", Runs::by_itself, true, {}, 1});
+  std::vector<std::string> ways = words_of_ways(bytes);
+  const auto is_chosen = [&](const std::string& words) { return way_in(words) == way_in(chosen); };
+  const bool is_new = !chosen.empty() && chosen != "native" && std::none_of(ways.begin(), ways.end(), is_chosen);
+  if (is_new) ways.push_back(chosen);
   // What cannot be set up (no memory, an unreachable peer) fails on all ranks alike.
-  for (const std::string& words : words_of_ways(bytes))
+  for (const std::string& words : ways)
     if (strata_.use_way(&communicator_, bytes, words.c_str()) == 0)
-      all.push_back({words, false, true, {}, 1});
-    else if (!flags_.ways.empty())
+      all.push_back({words, Runs::way, true, {}, 1});
+    else if (!flags_.ways.empty() || words == chosen)
       complain("strata-tune", fmt::format("{} bytes: '{}' is not possible here", bytes, words), 0);
   return all;
 }
 
 /// Seconds of a call, on this rank; the first calls between nodes are not counted.
 double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64_t calls) const {
-  if (!contender.is_native) strata_.use_way(&communicator_, bytes, contender.words.c_str());
+  if (contender.runs == Runs::way) strata_.use_way(&communicator_, bytes, contender.words.c_str());
   const AllReduce function =
-      contender.is_native ? reinterpret_cast<AllReduce>(strata_.native_allreduce) : &MPI_Allreduce;
+      contender.runs == Runs::native ? reinterpret_cast<AllReduce>(strata_.native_allreduce) : &MPI_Allreduce;
+  const MPI_Comm communicator = contender.runs == Runs::by_itself ? by_itself_ : communicator_;
   const auto run = [&](std::uint64_t number) {
     for (std::uint64_t call = 0; call < number; ++call)
-      function(input_.get(), output_.get(), static_cast<int>(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, communicator_);
+      function(input_.get(), output_.get(), static_cast<int>(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, communicator);
   };
   MPI_Barrier(MPI_COMM_WORLD);
-  const std::uint64_t uncounted = between_nodes_ ? calls / 4 : 0;
+  const auto uncounted = static_cast<std::uint64_t>(between_nodes_ ? uncounted_part_ * static_cast<double>(calls) : 0);
   run(uncounted);
   const double begin = clock_seconds();
   run(calls - uncounted);
@@ -94,7 +107,7 @@ double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64
 /// as many; between nodes each fills a batch of its own, because one may take hundreds of times as long as another (an
 /// MPI library's ranks that wait for each other with more ranks than cores).
 void Sweep::choose_batches(std::vector<Contender>& contenders, std::uint64_t bytes) const {
-  run_round(contenders, bytes);
+  run_round(contenders, bytes, Order::forwards);
   const double shortest = best_of(contenders);
   int is_long = shortest >= very_long_call_seconds;
   std::uint64_t calls = shortest < short_call_seconds ? fewest_calls : 1;
@@ -104,7 +117,7 @@ void Sweep::choose_batches(std::vector<Contender>& contenders, std::uint64_t byt
     calls = calls_for(batch_seconds, shortest, calls, most_calls);
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   MPI_Bcast(&is_long, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  if (is_long != 0 && flags_.ways.empty()) drop_those_behind(contenders, hopelessly_behind);
+  if (is_long != 0 && drops_) drop_those_behind(contenders, hopelessly_behind);
   for (Contender& contender : contenders) {
     if (!contender.is_left) continue; // its first call is all that there will be
     contender.seconds.clear();
@@ -142,23 +155,42 @@ double Sweep::best_of(const std::vector<Contender>& contenders) {
 void Sweep::drop_those_behind(std::vector<Contender>& contenders, double times) const {
   const double best = best_of(contenders);
   std::vector<char> left;
-  for (const Contender& contender : contenders) // native stays, to be compared with
-    left.push_back(contender.is_left && (contender.is_native || least(contender.seconds) <= times * best) ? 1 : 0);
+  for (const Contender& contender : contenders) { // but no way that is to be compared with the others
+    const bool is_near = contender.runs != Runs::way || least(contender.seconds) <= times * best;
+    left.push_back(contender.is_left && is_near ? 1 : 0);
+  }
+  keep(contenders, std::move(left));
+}
+
+/// By rank 0's word.
+void Sweep::keep(std::vector<Contender>& contenders, std::vector<char> left) const {
   MPI_Bcast(left.data(), static_cast<int>(left.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
   for (std::size_t i = 0; i < left.size(); ++i)
     contenders[i].is_left = left[i] != 0;
 }
 
-void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes) const {
-  std::vector<double> seconds;
-  for (const Contender& contender : contenders)
-    if (contender.is_left) seconds.push_back(batch(contender, bytes, contender.calls));
+/// Who follows whom decides what is in the caches; so not the same one in each round.
+void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, Order order) const {
+  std::vector<double> seconds(contenders.size());
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const std::size_t place = order == Order::forwards ? i : contenders.size() - 1 - i;
+    if (contenders[place].is_left) seconds[place] = batch(contenders[place], bytes, contenders[place].calls);
+  }
   seconds = longest_of_all(seconds);
-  std::size_t next = 0;
-  for (Contender& contender : contenders)
-    if (contender.is_left) contender.seconds.push_back(seconds[next++]);
-  if (flags_.ways.empty() && contenders.front().seconds.size() >= rounds_before_dropping)
-    drop_those_behind(contenders, far_behind);
+  for (std::size_t i = 0; i < contenders.size(); ++i)
+    if (contenders[i].is_left) contenders[i].seconds.push_back(seconds[i]);
+  if (drops_ && contenders.front().seconds.size() >= rounds_before_dropping) drop_those_behind(contenders, far_behind);
+}
+
+/// Until they have taken what a contest may, by rank 0's clock.
+void Sweep::run_rounds(std::vector<Contender>& contenders, std::uint64_t bytes, double begin,
+                       std::size_t most_rounds) const {
+  int goes_on = 1;
+  for (std::size_t round = 0; goes_on != 0; ++round) {
+    run_round(contenders, bytes, round % 2 == 0 ? Order::forwards : Order::backwards);
+    goes_on = round + 1 < fewest_rounds || (round + 1 < most_rounds && clock_seconds() - begin < flags_.seconds);
+    MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
 }
 
 MeasuredSize Sweep::measure(std::uint64_t bytes) {
@@ -166,19 +198,19 @@ MeasuredSize Sweep::measure(std::uint64_t bytes) {
   MeasuredSize size{bytes, {}};
   if (const nlohmann::json facts = context_facts(strata_, communicator_); facts.contains("ranks")) {
     between_nodes_ = facts.value("nodes", 1) > 1;
+    drops_ = flags_.ways.empty();
+    uncounted_part_ = first_uncounted_part;
+    const std::string chosen = flags_.by_itself ? settle_by_itself(bytes) : std::string();
     const double begin = clock_seconds();
-    std::vector<Contender> all = contenders(bytes);
+    std::vector<Contender> all = contenders(bytes, chosen);
     choose_batches(all, bytes);
-    int goes_on = 1;
-    for (std::size_t round = 0; goes_on != 0; ++round) {
-      run_round(all, bytes);
-      goes_on = round + 1 < fewest_rounds || (round + 1 < most_rounds && clock_seconds() - begin < flags_.seconds);
-      MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    }
+    run_rounds(all, bytes, begin, most_rounds);
     for (const Contender& contender : all)
-      if (const auto way = tune::way_from(contender.words))
-        size.ways.push_back({*way, spread_of(contender.seconds).median});
+      if (contender.runs != Runs::by_itself)
+        size.ways.push_back({way_in(contender.words), spread_of(contender.seconds).median});
+    if (takes_part_by_itself()) size.own = judge(all, chosen, bytes);
   }
+  if (takes_part_by_itself()) MPI_Comm_free(&by_itself_);
   MPI_Comm_free(&communicator_);
   return size;
 }

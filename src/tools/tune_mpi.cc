@@ -6,6 +6,8 @@
 #include "tools/run_environment.h"
 #include "tools/tune_measure.h"
 
+#include "config.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,12 +37,21 @@ Result<nlohmann::json> facts_of(const strata_mpi_introspection* strata) {
 
 Existing existing(const TuneFlags& flags) { return flags.force ? Existing::replaced : Existing::kept; }
 
-/// Before anything is measured: whether rank 0 may write its file. Same answer on all ranks.
+std::uint64_t wrong_elements_in(const std::vector<MeasuredSize>& sizes) {
+  std::uint64_t wrong = 0;
+  for (const MeasuredSize& size : sizes)
+    wrong += size.own ? size.own->wrong + size.own->native_wrong : 0;
+  return wrong;
+}
+
+/// Before anything is measured: whether rank 0 may write its files. Same answer on all ranks.
 bool may_write(const TuneFlags& flags) {
   int fine = 1;
-  if (rank_in_world() == 0 && !flags.output.empty())
-    if (const Status writable = check_writable(flags.output, existing(flags)); !writable)
+  for (const std::string& file : {flags.output, flags.json}) {
+    if (rank_in_world() != 0 || file.empty()) continue;
+    if (const Status writable = check_writable(file, existing(flags)); !writable)
       fine = complain(tool, writable.error().message, 0);
+  }
   MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return fine == 1;
 }
@@ -65,6 +76,24 @@ std::vector<MeasuredSize> measure_all(const TuneFlags& flags, Sweep& sweep) {
         fmt::format("the time is over after {} of {} sizes; the table is for these", sizes.size(), flags.sizes.size()),
         0);
   return sizes;
+}
+
+/// The table, and the document in any case; the exit status.
+int write_files(const TuneFlags& flags, const nlohmann::json& facts, const tune::Table& table,
+                const std::vector<MeasuredSize>& sizes) {
+  const int status = write_out(tool, flags.output, to_text(table), existing(flags));
+  if (flags.json.empty()) return status;
+  const nlohmann::json job = {{"tool", tool},
+                              {"version", PACKAGE_VERSION},
+                              {"collective", "allreduce"},
+                              {"ranks", ranks_in_world()},
+                              {"nodes", facts["nodes"]},
+                              {"links", facts["links"]},
+                              {"machine", facts["machine"]},
+                              {"library", mpi_library_version()},
+                              {"options", facts["options"]}};
+  const std::string text = document_of(job, sizes).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return std::max(status, write_out(tool, flags.json, text + "\n", existing(flags)));
 }
 
 /// Collective; the exit status.
@@ -94,7 +123,9 @@ int tune_machine(const TuneFlags& flags) {
   if (static_cast<std::size_t>(unserved) == sizes.size()) return 1;
   if (rank_in_world() != 0) return 0;
   const Remarks remarks = flags.all || !flags.ways.empty() ? Remarks::all : Remarks::fastest;
-  return write_out(tool, flags.output, to_text(table_of(*machine, sizes, remarks)), existing(flags));
+  const int status = write_files(flags, *facts, table_of(*machine, sizes, remarks), sizes);
+  const std::uint64_t wrong = wrong_elements_in(sizes);
+  return wrong == 0 ? status : complain(tool, fmt::format("{} elements were wrong", wrong), 1);
 }
 
 } // namespace
@@ -107,6 +138,7 @@ int main(int count, char** arguments) {
   // What is measured is to depend neither on an older table nor on what is measured meanwhile.
   for (const auto& [name, value] : {std::pair{"TUNE", "online"}, {"TABLE", ""}, {"PROBE", "0"}})
     set_option(name, value);
+  if (flags.by_itself) set_option_unless_set("TRIAL", "50"); // as strata-perf: the sooner it has chosen, the better
   MPI_Init(&count, &arguments);
   const int status = tune_machine(flags);
   MPI_Finalize();

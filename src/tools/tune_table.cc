@@ -52,6 +52,13 @@ void add_remarks(std::vector<std::string>& remarks, std::uint64_t bytes, const s
   }
 }
 
+/// What strata chose by itself, and how good that was.
+std::string remark_of(const OwnChoice& own) {
+  return fmt::format("  by itself {}, {:.2f} of the best: {}", text_of_time(own.seconds),
+                     own.best.seconds / own.forced_seconds.value_or(own.seconds),
+                     own.way ? to_text(*own.way) : "still trying");
+}
+
 /// The last size of a row: half way to the next, at the begin of a class of sizes, which counts for all of it.
 std::uint64_t end_between(std::uint64_t bytes, std::uint64_t next) {
   const double middle = std::sqrt(static_cast<double>(bytes) * static_cast<double>(next));
@@ -74,6 +81,7 @@ tune::Table table_of(const tune::MachineShape& machine, const std::vector<Measur
     }
     table.rows.back().up_to = size.bytes;
     add_remarks(table.rows.back().remarks, size.bytes, ways, wanted);
+    if (size.own) table.rows.back().remarks.push_back(remark_of(*size.own));
   }
   return table;
 }

@@ -69,6 +69,59 @@ TEST(TunedTable, TellsTheTimesOfTheFastestAndOfTheMpiLibrary) {
       4u);
 }
 
+/// A choice of `way`, which took 2 us where the best took 1.9.
+MeasuredSize with_choice(std::optional<tune::Way> way) {
+  MeasuredSize size{1024, {took("native", 9), took("ring", 2), took("board", 1.9)}};
+  OwnChoice own;
+  own.way = std::move(way);
+  own.way_after = took("native", 9).way;
+  own.seconds = 2.1e-6;
+  if (own.way) own.forced_seconds = 2e-6;
+  own.best = took("board", 1.9);
+  own.native_seconds = 9.5e-6;
+  own.final = {took("native", 9.5), took("board", 1.8)};
+  own.wrong = 3;
+  own.native_wrong = 1;
+  size.own = own;
+  return size;
+}
+
+TEST(TunedTable, TellsHowGoodStratasOwnChoiceIs) {
+  const tune::Table table = table_of({}, {with_choice(took("ring", 2).way)});
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(to_text(table.rows[0].way), "board");
+  EXPECT_EQ(table.rows[0].remarks.back(), "  by itself 2.10 us, 0.95 of the best: ring");
+  EXPECT_EQ(table_of({}, {with_choice(std::nullopt)}).rows[0].remarks.back(),
+            "  by itself 2.10 us, 0.90 of the best: still trying");
+}
+
+TEST(TunedDocument, HasAllTimesAndStratasOwnChoice) {
+  const nlohmann::json document =
+      document_of({{"ranks", 4}}, {{512, {took("native", 5)}}, with_choice(took("ring", 2).way)});
+  EXPECT_EQ(document["ranks"], 4);
+  ASSERT_EQ(document["rows"].size(), 2u);
+  EXPECT_EQ(document["rows"][0], (nlohmann::json{{"bytes", 512}, {"ways", {{"native", 5 * 1e-6}}}}));
+  const nlohmann::json& row = document["rows"][1];
+  EXPECT_EQ(row["ways"], (nlohmann::json{{"native", 9 * 1e-6}, {"ring", 2 * 1e-6}, {"board", 1.9 * 1e-6}}));
+  EXPECT_EQ(row["by_itself"], (nlohmann::json{{"way", "ring"},
+                                              {"way_after", "native"},
+                                              {"seconds", 2.1e-6},
+                                              {"forced_seconds", 2e-6},
+                                              {"best", "board"},
+                                              {"best_seconds", 1.9 * 1e-6},
+                                              {"native_seconds", 9.5e-6},
+                                              {"final", {{"native", 9.5 * 1e-6}, {"board", 1.8 * 1e-6}}},
+                                              {"errors", 3},
+                                              {"native_errors", 1}}));
+}
+
+TEST(TunedDocument, HasNoWayWhereStrataWasStillTrying) {
+  const nlohmann::json row = document_of(nlohmann::json::object(), {with_choice(std::nullopt)})["rows"][0];
+  EXPECT_TRUE(row["by_itself"]["way"].is_null());
+  EXPECT_TRUE(row["by_itself"]["forced_seconds"].is_null());
+  EXPECT_EQ(row["by_itself"]["seconds"], 2.1e-6);
+}
+
 TEST(TunedTable, IsReadBack) {
   const auto machine = tune::machine_from("nodes=1 ranks-per-node=4 racks=0 cores=2 mpi=openmpi-4.1");
   ASSERT_TRUE(machine);

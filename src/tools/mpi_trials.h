@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The first calls of a size try one way after the other; what stays is what a tool is to measure.
+#pragma once
+
+#include <mpi.h>
+
+#include "strata/strata_mpi.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace strata::tools {
+
+/// Seconds of each of so many calls, made at a stretch, on this rank.
+using CallsOfOneSize = std::function<double(std::uint64_t calls)>;
+
+/// Makes calls of `bytes` on the communicator until strata tries no more ways, or until rank 0 has waited for
+/// `patience` seconds. Collective over MPI_COMM_WORLD.
+void finish_trials(const strata_mpi_introspection& strata, MPI_Comm communicator, std::uint64_t bytes, double patience,
+                   const CallsOfOneSize& run);
+
+} // namespace strata::tools

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// strata-tune --by-itself: what strata chooses when nobody tells it, and how that compares with the best. Of the many
+// ways that were measured briefly, the fastest is one that was lucky; so the best few have a final, and of ways that
+// are equally fast, the first of that was lucky again: so it and strata's choice are measured once more.
+#include "tools/complaint.h"
+#include "tools/mpi_trials.h"
+#include "tools/perf.h"
+#include "tools/perf_values.h"
+#include "tools/tune_measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace strata::tools {
+namespace {
+
+constexpr std::size_t finalists = 4; // beside what strata chose and the MPI library's own
+constexpr std::uint64_t first_calls = 3;
+constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
+
+/// Rank 0's.
+std::string on_all_ranks(std::string text) {
+  std::uint64_t length = text.size();
+  MPI_Bcast(&length, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  text.resize(length);
+  MPI_Bcast(text.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD);
+  return text;
+}
+
+} // namespace
+
+/// What does the calls by now; none where ways are tried.
+std::optional<tune::Way> Sweep::own_way(std::uint64_t bytes) const {
+  const auto way = tune::way_from(choice_facts(strata_, by_itself_, bytes).value("way", ""));
+  return way ? std::optional(*way) : std::nullopt;
+}
+
+/// What it chose, in the words of a table; nothing where it was still trying, or where strata does not serve the
+/// communicator, which is null then.
+std::string Sweep::settle_by_itself(std::uint64_t bytes) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &by_itself_);
+  if (!context_facts(strata_, by_itself_).contains("ranks")) { // makes the context; trials begin with calls
+    complain("strata-tune", fmt::format("{} bytes: strata did not serve the ranks that it was to choose for", bytes),
+             0);
+    MPI_Comm_free(&by_itself_);
+    return {};
+  }
+  const Contender itself{"", Runs::by_itself, true, {}, 1};
+  batch(itself, bytes, first_calls);
+  finish_trials(strata_, by_itself_, bytes, flags_.settling,
+                [&](std::uint64_t calls) { return batch(itself, bytes, calls); });
+  const auto way = own_way(bytes);
+  return on_all_ranks(way ? to_text(*way) : std::string());
+}
+
+/// A card that may send a while at more than its rate saves up for that while others have their turn. A way that fills
+/// it for a part of its time only has used that up after a tenth of a second, not after the short batches of many.
+void Sweep::lengthen_batches(std::vector<Contender>& contenders) {
+  if (!between_nodes_) return;
+  uncounted_part_ = 0.5;
+  for (Contender& contender : contenders)
+    if (contender.calls > 1) contender.calls *= 4;
+}
+
+/// Those in `left` once more, by themselves.
+void Sweep::contest(std::vector<Contender>& contenders, std::vector<char> left, std::uint64_t bytes) {
+  drops_ = false;
+  keep(contenders, std::move(left));
+  for (Contender& contender : contenders)
+    if (contender.is_left) contender.seconds.clear();
+  run_rounds(contenders, bytes, clock_seconds(), any_number);
+}
+
+/// All ranks', on rank 0.
+std::uint64_t Sweep::wrong_elements(const Contender& contender, std::uint64_t bytes) const {
+  const std::size_t elements = bytes / sizeof(float);
+  std::fill_n(reinterpret_cast<float*>(output_.get()), elements, -1.0f);
+  batch(contender, bytes, 1);
+  const KnownVectors known(type::Element::float32, type::Operation::sum, ranks_in_world());
+  const std::int64_t mine = known.differences(output_.get(), elements);
+  std::int64_t all = 0;
+  MPI_Reduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  return static_cast<std::uint64_t>(all);
+}
+
+/// By a call of each of those that are left, on vectors whose sum is known.
+void Sweep::check_results(OwnChoice& own, const std::vector<Contender>& contenders, std::uint64_t bytes) const {
+  const std::size_t elements = bytes / sizeof(float);
+  KnownVectors(type::Element::float32, type::Operation::sum, ranks_in_world())
+      .fill(input_.get(), elements, rank_in_world());
+  for (const Contender& one : contenders)
+    if (one.is_left) (one.runs == Runs::native ? own.native_wrong : own.wrong) += wrong_elements(one, bytes);
+  std::fill_n(reinterpret_cast<float*>(input_.get()), elements, 1.0f);
+}
+
+/// The way that strata chose, where it is told to go it.
+bool Sweep::is_forced(const Contender& one, const std::string& chosen) {
+  return one.runs != Runs::by_itself && !chosen.empty() && way_in(one.words) == way_in(chosen);
+}
+
+/// Besides, the MPI library's own, and strata by itself.
+bool Sweep::is_compared(const Contender& one, const std::string& chosen) {
+  return one.runs != Runs::way || is_forced(one, chosen);
+}
+
+double Sweep::median_of(const Contender& one) { return spread_of(one.seconds).median; }
+
+/// Those that are in each contest, and the best of the others.
+std::vector<char> Sweep::finalists_of(const std::vector<Contender>& contenders, const std::string& chosen) const {
+  std::vector<std::size_t> others;
+  std::vector<char> left;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    left.push_back(is_compared(contenders[i], chosen) ? 1 : 0);
+    if (left.back() == 0) others.push_back(i);
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [&](std::size_t a, std::size_t b) { return median_of(contenders[a]) < median_of(contenders[b]); });
+  for (std::size_t place = 0; place < std::min(finalists, others.size()); ++place)
+    left[others[place]] = 1;
+  return left;
+}
+
+/// Complete on rank 0, which decides who takes part.
+OwnChoice Sweep::judge(std::vector<Contender>& contenders, const std::string& chosen, std::uint64_t bytes) {
+  OwnChoice own;
+  if (!chosen.empty()) own.way = way_in(chosen);
+  lengthen_batches(contenders);
+  contest(contenders, finalists_of(contenders, chosen), bytes);
+  std::size_t best = 0; // the MPI library's own
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const Contender& one = contenders[i];
+    if (!one.is_left || one.runs == Runs::by_itself) continue;
+    own.final.push_back(MeasuredWay{way_in(one.words), median_of(one)});
+    if (median_of(one) < median_of(contenders[best])) best = i;
+  }
+  std::vector<char> left;
+  for (std::size_t i = 0; i < contenders.size(); ++i)
+    left.push_back(is_compared(contenders[i], chosen) || i == best ? 1 : 0);
+  contest(contenders, left, bytes);
+
+  own.best = MeasuredWay{way_in(contenders[best].words), median_of(contenders[best])};
+  for (const Contender& one : contenders) {
+    if (one.runs == Runs::native) own.native_seconds = median_of(one);
+    if (one.runs == Runs::by_itself) own.seconds = median_of(one);
+    if (is_forced(one, chosen)) own.forced_seconds = median_of(one);
+  }
+  own.way_after = own_way(bytes);
+  check_results(own, contenders, bytes);
+  return own;
+}
+
+} // namespace strata::tools
