@@ -43,24 +43,26 @@ struct OwnChoice {
   std::optional<double> forced_seconds; ///< told to go that way; none: no way, or one that it could not be told
   MeasuredWay best;
   double native_seconds = 0;
-  std::vector<MeasuredWay> final;            ///< the contest before the last
   std::uint64_t wrong = 0, native_wrong = 0; ///< elements of all ranks' results
 };
 
 struct MeasuredSize {
   std::uint64_t bytes = 0;
-  std::vector<MeasuredWay> ways;  ///< none: strata did not serve the duplicate of all ranks that was made for it
-  std::optional<OwnChoice> own{}; ///< with --by-itself
+  std::vector<MeasuredWay> ways;      ///< none: strata did not serve the duplicate of all ranks that was made for it
+  std::vector<MeasuredWay> briefly{}; ///< besides, those that did not come to the final, if there was one
+  std::optional<OwnChoice> own{};     ///< with --by-itself
 };
 
 /// What was measured, as --json writes it; `facts` are those of the job.
 nlohmann::json document_of(nlohmann::json facts, const std::vector<MeasuredSize>& sizes);
 
+/// Of the ways that were measured; the MPI library's own in any case.
+enum class Remarks : bool { fastest, all };
+
 /// The table of what was measured, sizes ascending: neighbours with the same way in one row, which ends half way to the
 /// next size (by ratio); the last ends with the last size. A way that is as good as the best, but for noise, goes on
 /// from the size before; else the MPI library's own comes before others that are no better. A size without ways falls
 /// to its neighbours.
-enum class Remarks : bool { fastest, all }; ///< of the ways that were measured; the MPI library's own in any case
 tune::Table table_of(const tune::MachineShape& machine, const std::vector<MeasuredSize>& sizes,
                      Remarks wanted = Remarks::fastest);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// strata-tune --by-itself: what strata chooses when nobody tells it, and how that compares with the best. Of the many
-// ways that were measured briefly, the fastest is one that was lucky; so the best few have a final, and of ways that
-// are equally fast, the first of that was lucky again: so it and strata's choice are measured once more.
+// strata-tune --by-itself: what strata chooses when nobody tells it, and how that compares with the best. Of ways that
+// are equally fast, the first of a final is one that was lucky; so it and strata's choice are measured once more.
 #include "tools/complaint.h"
 #include "tools/mpi_trials.h"
 #include "tools/perf.h"
@@ -11,14 +10,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace strata::tools {
 namespace {
 
-constexpr std::size_t finalists = 4; // beside what strata chose and the MPI library's own
 constexpr std::uint64_t first_calls = 3;
-constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 
 /// Rank 0's.
 std::string on_all_ranks(std::string text) {
@@ -55,24 +51,6 @@ std::string Sweep::settle_by_itself(std::uint64_t bytes) {
   return on_all_ranks(way ? to_text(*way) : std::string());
 }
 
-/// A card that may send a while at more than its rate saves up for that while others have their turn. A way that fills
-/// it for a part of its time only has used that up after a tenth of a second, not after the short batches of many.
-void Sweep::lengthen_batches(std::vector<Contender>& contenders) {
-  if (!between_nodes_) return;
-  uncounted_part_ = 0.5;
-  for (Contender& contender : contenders)
-    if (contender.calls > 1) contender.calls *= 4;
-}
-
-/// Those in `left` once more, by themselves.
-void Sweep::contest(std::vector<Contender>& contenders, std::vector<char> left, std::uint64_t bytes) {
-  drops_ = false;
-  keep(contenders, std::move(left));
-  for (Contender& contender : contenders)
-    if (contender.is_left) contender.seconds.clear();
-  run_rounds(contenders, bytes, clock_seconds(), any_number);
-}
-
 /// All ranks', on rank 0.
 std::uint64_t Sweep::wrong_elements(const Contender& contender, std::uint64_t bytes) const {
   const std::size_t elements = bytes / sizeof(float);
@@ -105,35 +83,14 @@ bool Sweep::is_compared(const Contender& one, const std::string& chosen) {
   return one.runs != Runs::way || is_forced(one, chosen);
 }
 
-double Sweep::median_of(const Contender& one) { return spread_of(one.seconds).median; }
-
-/// Those that are in each contest, and the best of the others.
-std::vector<char> Sweep::finalists_of(const std::vector<Contender>& contenders, const std::string& chosen) const {
-  std::vector<std::size_t> others;
-  std::vector<char> left;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    left.push_back(is_compared(contenders[i], chosen) ? 1 : 0);
-    if (left.back() == 0) others.push_back(i);
-  }
-  std::stable_sort(others.begin(), others.end(),
-                   [&](std::size_t a, std::size_t b) { return median_of(contenders[a]) < median_of(contenders[b]); });
-  for (std::size_t place = 0; place < std::min(finalists, others.size()); ++place)
-    left[others[place]] = 1;
-  return left;
-}
-
-/// Complete on rank 0, which decides who takes part.
+/// Behind the final. Complete on rank 0, which decides who takes part.
 OwnChoice Sweep::judge(std::vector<Contender>& contenders, const std::string& chosen, std::uint64_t bytes) {
   OwnChoice own;
   if (!chosen.empty()) own.way = way_in(chosen);
-  lengthen_batches(contenders);
-  contest(contenders, finalists_of(contenders, chosen), bytes);
   std::size_t best = 0; // the MPI library's own
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const Contender& one = contenders[i];
-    if (!one.is_left || one.runs == Runs::by_itself) continue;
-    own.final.push_back(MeasuredWay{way_in(one.words), median_of(one)});
-    if (median_of(one) < median_of(contenders[best])) best = i;
+    if (one.is_left && one.runs != Runs::by_itself && median_of(one) < median_of(contenders[best])) best = i;
   }
   std::vector<char> left;
   for (std::size_t i = 0; i < contenders.size(); ++i)

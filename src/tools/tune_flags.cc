@@ -66,7 +66,7 @@ std::optional<int> parse(TuneFlags& flags, int count, char** arguments) {
               "with --by-itself: that it may try ways for, 60 without")
       .needs(by_itself);
   line.option("--json", flags.json, "FILE", "write all times as JSON as well");
-  line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each size, 1 without");
+  line.number("--time", flags.seconds, 0.001, 3600, "SECONDS", "seconds for each contest of a size, 1 without");
   line.number("--total", flags.total_seconds, 0.001, 1e6, "SECONDS",
               "begin no other size after that many seconds, 600 without");
   if (const auto status = line.parse(count, arguments)) return status;

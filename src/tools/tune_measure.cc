@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace strata::tools {
 namespace {
@@ -24,7 +25,8 @@ constexpr double first_uncounted_part = 0.25;
 constexpr std::uint64_t fewest_long_calls = 4; // of those that are not even short: the first is not counted
 constexpr double very_long_call_seconds = 100e-3;
 constexpr std::uint64_t most_calls = 5000;
-constexpr std::size_t fewest_rounds = 3, most_rounds = 200;
+constexpr std::size_t fewest_rounds = 3, most_rounds = 200, any_number = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t finalists = 4; // beside the MPI library's own, and what strata chose
 /// Ways this far behind the best after so many rounds are not measured further.
 constexpr std::size_t rounds_before_dropping = 2;
 constexpr double far_behind = 1.5;
@@ -193,6 +195,41 @@ void Sweep::run_rounds(std::vector<Contender>& contenders, std::uint64_t bytes, 
   }
 }
 
+/// A card that may send a while at more than its rate saves up for that while others have their turn. A way that fills
+/// it for a part of its time only has used that up after a tenth of a second, not after the short batches of many.
+void Sweep::lengthen_batches(std::vector<Contender>& contenders) {
+  if (!between_nodes_) return;
+  uncounted_part_ = 0.5;
+  for (Contender& contender : contenders)
+    if (contender.calls > 1) contender.calls *= 4;
+}
+
+/// Those in `left` once more, by themselves.
+void Sweep::contest(std::vector<Contender>& contenders, std::vector<char> left, std::uint64_t bytes) {
+  drops_ = false;
+  keep(contenders, std::move(left));
+  for (Contender& contender : contenders)
+    if (contender.is_left) contender.seconds.clear();
+  run_rounds(contenders, bytes, clock_seconds(), any_number);
+}
+
+double Sweep::median_of(const Contender& one) { return spread_of(one.seconds).median; }
+
+/// Those that are compared with all, and the best of the others; of ways that a person named, all.
+std::vector<char> Sweep::finalists_of(const std::vector<Contender>& contenders, const std::string& chosen) const {
+  std::vector<std::size_t> others;
+  std::vector<char> left;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    left.push_back(is_compared(contenders[i], chosen) || !flags_.ways.empty() ? 1 : 0);
+    if (left.back() == 0) others.push_back(i);
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [&](std::size_t a, std::size_t b) { return median_of(contenders[a]) < median_of(contenders[b]); });
+  for (std::size_t place = 0; place < std::min(finalists, others.size()); ++place)
+    left[others[place]] = 1;
+  return left;
+}
+
 MeasuredSize Sweep::measure(std::uint64_t bytes) {
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
   MeasuredSize size{bytes, {}};
@@ -205,9 +242,14 @@ MeasuredSize Sweep::measure(std::uint64_t bytes) {
     std::vector<Contender> all = contenders(bytes, chosen);
     choose_batches(all, bytes);
     run_rounds(all, bytes, begin, most_rounds);
-    for (const Contender& contender : all)
-      if (contender.runs != Runs::by_itself)
-        size.ways.push_back({way_in(contender.words), spread_of(contender.seconds).median});
+    const bool has_final = between_nodes_ || takes_part_by_itself();
+    if (has_final) {
+      lengthen_batches(all);
+      contest(all, finalists_of(all, chosen), bytes);
+    }
+    for (const Contender& one : all)
+      if (one.runs != Runs::by_itself)
+        (has_final && !one.is_left ? size.briefly : size.ways).push_back({way_in(one.words), median_of(one)});
     if (takes_part_by_itself()) size.own = judge(all, chosen, bytes);
   }
   if (takes_part_by_itself()) MPI_Comm_free(&by_itself_);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The timing of strata-tune: all ways of a size in turn, round after round, in one process. Ways that stay far behind
 // are left out of the later rounds; a way counts by the median of its rounds, and a round by the rank that took
-// longest. What strata chooses by itself is one of them where that is asked for: then the best of all have contests of
-// their own, in the same launch, because two launches of one way differ by more than two good ways do.
+// longest. Between nodes, and where what strata chooses by itself is one of them, the best have a final; that choice
+// and the best then have another contest. All is in one launch, because two launches of one way differ by more than two
+// good ways do.
 #pragma once
 
 #include "tools/mpi_texts.h"

@@ -24,7 +24,6 @@ json choice_of(const OwnChoice& own) {
           {"best", to_text(own.best.way)},
           {"best_seconds", own.best.seconds},
           {"native_seconds", own.native_seconds},
-          {"final", times_of(own.final)},
           {"errors", own.wrong},
           {"native_errors", own.native_wrong}};
 }
@@ -34,7 +33,7 @@ json choice_of(const OwnChoice& own) {
 json document_of(json facts, const std::vector<MeasuredSize>& sizes) {
   json rows = json::array();
   for (const MeasuredSize& size : sizes) {
-    rows.push_back({{"bytes", size.bytes}, {"ways", times_of(size.ways)}});
+    rows.push_back({{"bytes", size.bytes}, {"ways", times_of(size.ways)}, {"briefly", times_of(size.briefly)}});
     if (size.own) rows.back()["by_itself"] = choice_of(*size.own);
   }
   facts["rows"] = std::move(rows);

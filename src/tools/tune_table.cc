@@ -52,6 +52,12 @@ void add_remarks(std::vector<std::string>& remarks, std::uint64_t bytes, const s
   }
 }
 
+/// Likewise, of those that did not come to the final.
+void add_brief_remarks(std::vector<std::string>& remarks, const std::vector<MeasuredWay>& ways) {
+  for (const MeasuredWay& one : ways)
+    remarks.push_back(fmt::format("  briefly {:>9} {}", text_of_time(one.seconds), to_text(one.way)));
+}
+
 /// What strata chose by itself, and how good that was.
 std::string remark_of(const OwnChoice& own) {
   return fmt::format("  by itself {}, {:.2f} of the best: {}", text_of_time(own.seconds),
@@ -81,6 +87,7 @@ tune::Table table_of(const tune::MachineShape& machine, const std::vector<Measur
     }
     table.rows.back().up_to = size.bytes;
     add_remarks(table.rows.back().remarks, size.bytes, ways, wanted);
+    if (wanted == Remarks::all) add_brief_remarks(table.rows.back().remarks, sorted(size.briefly));
     if (size.own) table.rows.back().remarks.push_back(remark_of(*size.own));
   }
   return table;
