@@ -12,7 +12,7 @@
 
 namespace strata::tools {
 
-/// Of words that a table may have.
+/// Of words that a table may have; the MPI library's own, of others.
 tune::Way way_in(const std::string& words);
 
 class Sweep {
