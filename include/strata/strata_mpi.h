@@ -28,7 +28,7 @@ extern "C" {
  *  threads that are under way. In a build without nlohmann-json every JSON object is empty. Below, "by rank" means a
  *  list with an entry for each rank of the communicator; new keys may be added, so look only for those you need. */
 struct strata_mpi_introspection {
-  uint32_t version; /**< 5; what a version adds stands at the end */
+  uint32_t version; /**< 6; what a version adds stands at the end */
 
   /** The MPI library's own all-reduce, past strata: the address of a function with MPI_Allreduce's type. */
   void (*native_allreduce)(void);
@@ -104,6 +104,12 @@ struct strata_mpi_introspection {
    *    latency    seconds, latency[from][to]
    *    bandwidth  bytes per second, likewise */
   size_t (*describe_pairs)(const void* communicator, char* text, size_t room);
+
+  /** Since version 6. What ways on trial may cost on `*communicator`, in percent of the time of a size's calls, from 1
+   *  to 100, as STRATA_TRIAL (strata(7)) says for all: for trials that begin from now on. All ranks are to say the same
+   *  between the same calls. Makes the context if it is not there yet, so it is collective then. 0, or -1 when there is
+   *  no context or `percent` is not allowed. */
+  int (*set_trial)(const void* communicator, unsigned percent);
 };
 
 /** Null when strata does nothing in this process (no MPI library, no module for it, STRATA_MODE=off

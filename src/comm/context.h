@@ -115,6 +115,8 @@ public:
   /// Does calls of this size class in this way from now on, and tries no other; for tools. The words are those of a
   /// table. Collective; all ranks get the same answer.
   Status use_way(std::size_t bytes, const std::string& words);
+  /// As the option of this name, for trials that begin from now on; for tools. The same on all ranks.
+  Status set_trial(std::uint64_t percent);
 
   /// Measures the links between the nodes, and what memory and messages take, now and to the end. Collective.
   Status measure_links();

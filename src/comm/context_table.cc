@@ -117,4 +117,11 @@ Status Context::use_way(std::size_t bytes, const std::string& words) {
   return ok();
 }
 
+Status Context::set_trial(std::uint64_t percent) {
+  if (percent < 1 || percent > 100)
+    return argument_error(fmt::format("trials may cost 1 to 100 percent of the time, not {}", percent));
+  options_.trial = percent;
+  return ok();
+}
+
 } // namespace strata::comm

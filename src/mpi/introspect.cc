@@ -117,6 +117,10 @@ int use_way(const void* communicator, std::uint64_t bytes, const char* way) noex
   return with_context(communicator, -1, [&](comm::Context& context) { return context.use_way(bytes, way) ? 0 : -1; });
 }
 
+int set_trial(const void* communicator, unsigned percent) noexcept {
+  return with_context(communicator, -1, [&](comm::Context& context) { return context.set_trial(percent) ? 0 : -1; });
+}
+
 std::size_t pairs_text(const void* communicator, char* text, std::size_t room) noexcept {
 #ifdef HAVE_JSON
   return hand_out(text_of_context(communicator, "{}", describe_pairs), text, room);
@@ -130,7 +134,7 @@ std::size_t pairs_text(const void* communicator, char* text, std::size_t room) n
 
 const void* introspect() noexcept {
   static const strata_mpi_introspection table = {
-      5,
+      6,
       reinterpret_cast<void (*)()>(state().native_allreduce),
       context_text,
       choice_text,
@@ -140,6 +144,7 @@ const void* introspect() noexcept {
       links_text,
       use_way,
       pairs_text,
+      set_trial,
   };
   return &table;
 }

@@ -3,8 +3,39 @@
 
 #include "tools/mpi_texts.h"
 #include "tools/mpi_timing.h"
+#include "tools/run_environment.h"
+
+#include <charconv>
 
 namespace strata::tools {
+namespace {
+
+constexpr unsigned hasty_percent = 50;
+
+/// As the ranks agreed on it; 0 when strata does not serve the communicator.
+unsigned trial_percent(const strata_mpi_introspection& strata, MPI_Comm communicator) {
+  const nlohmann::json facts = context_facts(strata, communicator);
+  if (!facts.contains("options")) return 0;
+  const std::string text = facts["options"].value("TRIAL", "");
+  unsigned percent = 0;
+  std::from_chars(text.data(), text.data() + text.size(), percent);
+  return percent;
+}
+
+} // namespace
+
+HastyTrials::HastyTrials(const strata_mpi_introspection& strata, MPI_Comm communicator)
+    : strata_(strata), communicator_(communicator) {
+  int is_left = strata.version < 6 || option_is_set("TRIAL");
+  MPI_Bcast(&is_left, 1, MPI_INT, 0, MPI_COMM_WORLD); // the environment of rank 0 decides, as for any agreed option
+  if (is_left != 0) return;
+  percent_before_ = trial_percent(strata, communicator);
+  if (percent_before_ != 0) strata.set_trial(&communicator_, hasty_percent);
+}
+
+HastyTrials::~HastyTrials() {
+  if (percent_before_ != 0) strata_.set_trial(&communicator_, percent_before_);
+}
 
 /// Rank 0's clock ends it for all: a library whose ranks wait for each other's core needs a slice of the scheduler per
 /// call.

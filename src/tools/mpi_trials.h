@@ -19,4 +19,20 @@ using CallsOfOneSize = std::function<double(std::uint64_t calls)>;
 void finish_trials(const strata_mpi_introspection& strata, MPI_Comm communicator, std::uint64_t bytes, double patience,
                    const CallsOfOneSize& run);
 
+/// While one lives, ways on trial may cost half of the time of calls on its communicator, so that a choice comes soon;
+/// unless STRATA_TRIAL says what they may cost. Trials that begin later are as in a job: strata may come to try ways
+/// anew while a tool measures what it chose. Made and destroyed on all ranks, between the same calls.
+class HastyTrials {
+public:
+  HastyTrials(const strata_mpi_introspection& strata, MPI_Comm communicator);
+  ~HastyTrials();
+  HastyTrials(const HastyTrials&) = delete;
+  HastyTrials& operator=(const HastyTrials&) = delete;
+
+private:
+  const strata_mpi_introspection& strata_;
+  MPI_Comm communicator_;
+  unsigned percent_before_ = 0; ///< 0: it was left
+};
+
 } // namespace strata::tools

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace strata::tools {
 namespace {
@@ -233,16 +234,21 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   const Kind reproducible{MPI_Allreduce, false, elements, reproducible_};
   PerfRow row;
   row.bytes = bytes;
-  if (flags_.check) {
-    row.errors = wrong_elements(strata);
-    row.native_errors = wrong_elements(native);
-    if (flags_.reproducible) row.errors += wrong_elements(reproducible);
+  {
+    const HastyTrials hasty(strata_, strata.communicator); // the first calls begin them
+    std::optional<HastyTrials> hasty_reproducible;
+    if (flags_.reproducible) hasty_reproducible.emplace(strata_, reproducible_);
+    if (flags_.check) {
+      row.errors = wrong_elements(strata);
+      row.native_errors = wrong_elements(native);
+      if (flags_.reproducible) row.errors += wrong_elements(reproducible);
+    }
+    fill_inputs(elements);
+    const double patience = flags_.settling > 0 ? flags_.settling : 10 * flags_.seconds;
+    finish_trials(strata_, strata.communicator, bytes, patience, [&](auto calls) { return batch(strata, calls); });
+    if (flags_.reproducible)
+      finish_trials(strata_, reproducible_, bytes, patience, [&](auto calls) { return batch(reproducible, calls); });
   }
-  fill_inputs(elements);
-  const double patience = flags_.settling > 0 ? flags_.settling : 10 * flags_.seconds;
-  finish_trials(strata_, strata.communicator, bytes, patience, [&](auto calls) { return batch(strata, calls); });
-  if (flags_.reproducible)
-    finish_trials(strata_, reproducible_, bytes, patience, [&](auto calls) { return batch(reproducible, calls); });
   row.predicted_seconds = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("predicted_seconds", 0.0);
   const Schedule schedule = settle(native, strata);
   std::vector<double> native_seconds(schedule.pairs), strata_seconds(schedule.pairs);

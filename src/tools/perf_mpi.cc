@@ -126,7 +126,6 @@ int main(int count, char** arguments) {
   PerfFlags flags;
   if (const auto status = parse(flags, count, arguments)) return *status;
   if (!flags.mode.empty()) set_option("MODE", flags.mode);
-  set_option_unless_set("TRIAL", "50"); // what stays is measured: the sooner that is known, the better, but for a final
   MPI_Init(&count, &arguments);
   const int status = run_in_job(flags);
   MPI_Finalize();

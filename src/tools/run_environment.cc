@@ -103,9 +103,7 @@ void set_option(const std::string& name, const std::string& value) {
   setenv(("STRATA_" + name).c_str(), value.c_str(), 1);
 }
 
-void set_option_unless_set(const std::string& name, const std::string& value) {
-  setenv(("STRATA_" + name).c_str(), value.c_str(), 0);
-}
+bool option_is_set(const std::string& name) { return std::getenv(("STRATA_" + name).c_str()) != nullptr; }
 
 Result<std::string> mpi_program(const std::string& tool) {
   const Family family = launch().family;

@@ -34,8 +34,8 @@ void preload(const std::string& library);
 
 /// Sets STRATA_`name` for this process and those that it starts.
 void set_option(const std::string& name, const std::string& value);
-/// The same, where it is not set yet.
-void set_option_unless_set(const std::string& name, const std::string& value);
+/// Whether the environment has STRATA_`name`.
+bool option_is_set(const std::string& name);
 
 /// The program of `tool` that enters MPI: <library folder>/strata/<tool>-<soname of the MPI library>. Of several, the
 /// one for the launcher's family.

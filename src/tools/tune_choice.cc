@@ -43,6 +43,7 @@ std::string Sweep::settle_by_itself(std::uint64_t bytes) {
     MPI_Comm_free(&by_itself_);
     return {};
   }
+  const HastyTrials hasty(strata_, by_itself_);
   const Contender itself{"", Runs::by_itself, true, {}, 1};
   batch(itself, bytes, first_calls);
   finish_trials(strata_, by_itself_, bytes, flags_.settling,

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
+#include <random>
 
 namespace strata::tools {
 namespace {
@@ -16,7 +18,8 @@ namespace {
 /// Candidates by prediction that are measured without --all, and the exchange of small vectors in any case.
 constexpr std::size_t best_candidates = 6;
 
-constexpr double batch_seconds = 100e-6;  // long beside the clock's resolution and the barrier's skew
+constexpr double batch_seconds = 100e-6; // long beside the clock's resolution and the barrier's skew
+constexpr double longer_batch_seconds = 2e-3;
 constexpr std::uint64_t fewest_calls = 8; // the first find the caches as the way before left them
 constexpr double short_call_seconds = 10e-3;
 /// Networks have queues, and allowances that a way may use up, and which fill again while others have their turn.
@@ -32,6 +35,16 @@ constexpr std::size_t rounds_before_dropping = 2;
 constexpr double far_behind = 1.5;
 /// And ways this far behind in their first call, where calls are so long that a round of all would take minutes.
 constexpr double hopelessly_behind = 3;
+
+/// The numbers below `many`, on all ranks in the same order.
+std::vector<std::size_t> drawn_order(std::size_t many, std::size_t round) {
+  std::vector<std::size_t> order(many);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 dice(static_cast<std::uint32_t>(round));
+  for (std::size_t left = many; left > 1; --left)
+    std::swap(order[left - 1], order[dice() % left]);
+  return order;
+}
 
 double least(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
@@ -87,7 +100,7 @@ std::vector<Sweep::Contender> Sweep::contenders(std::uint64_t bytes, const std::
   return all;
 }
 
-/// Seconds of a call, on this rank; the first calls between nodes are not counted.
+/// Seconds of a call, on this rank, of those that are counted.
 double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64_t calls) const {
   if (contender.runs == Runs::way) strata_.use_way(&communicator_, bytes, contender.words.c_str());
   const AllReduce function =
@@ -98,7 +111,7 @@ double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64
       function(input_.get(), output_.get(), static_cast<int>(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, communicator);
   };
   MPI_Barrier(MPI_COMM_WORLD);
-  const auto uncounted = static_cast<std::uint64_t>(between_nodes_ ? uncounted_part_ * static_cast<double>(calls) : 0);
+  const auto uncounted = static_cast<std::uint64_t>(uncounted_part_ * static_cast<double>(calls));
   run(uncounted);
   const double begin = clock_seconds();
   run(calls - uncounted);
@@ -109,7 +122,7 @@ double Sweep::batch(const Contender& contender, std::uint64_t bytes, std::uint64
 /// as many; between nodes each fills a batch of its own, because one may take hundreds of times as long as another (an
 /// MPI library's ranks that wait for each other with more ranks than cores).
 void Sweep::choose_batches(std::vector<Contender>& contenders, std::uint64_t bytes) const {
-  run_round(contenders, bytes, Order::forwards);
+  run_round(contenders, bytes);
   const double shortest = best_of(contenders);
   int is_long = shortest >= very_long_call_seconds;
   std::uint64_t calls = shortest < short_call_seconds ? fewest_calls : 1;
@@ -171,13 +184,12 @@ void Sweep::keep(std::vector<Contender>& contenders, std::vector<char> left) con
     contenders[i].is_left = left[i] != 0;
 }
 
-/// Who follows whom decides what is in the caches; so not the same one in each round.
-void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes, Order order) const {
+/// Who follows whom decides what is in the caches and where the kernel has put the ranks; so it is drawn anew for each
+/// round.
+void Sweep::run_round(std::vector<Contender>& contenders, std::uint64_t bytes) const {
   std::vector<double> seconds(contenders.size());
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    const std::size_t place = order == Order::forwards ? i : contenders.size() - 1 - i;
+  for (const std::size_t place : drawn_order(contenders.size(), contenders.front().seconds.size()))
     if (contenders[place].is_left) seconds[place] = batch(contenders[place], bytes, contenders[place].calls);
-  }
   seconds = longest_of_all(seconds);
   for (std::size_t i = 0; i < contenders.size(); ++i)
     if (contenders[i].is_left) contenders[i].seconds.push_back(seconds[i]);
@@ -189,19 +201,21 @@ void Sweep::run_rounds(std::vector<Contender>& contenders, std::uint64_t bytes, 
                        std::size_t most_rounds) const {
   int goes_on = 1;
   for (std::size_t round = 0; goes_on != 0; ++round) {
-    run_round(contenders, bytes, round % 2 == 0 ? Order::forwards : Order::backwards);
+    run_round(contenders, bytes);
     goes_on = round + 1 < fewest_rounds || (round + 1 < most_rounds && clock_seconds() - begin < flags_.seconds);
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
 }
 
 /// A card that may send a while at more than its rate saves up for that while others have their turn. A way that fills
-/// it for a part of its time only has used that up after a tenth of a second, not after the short batches of many.
+/// it for a part of its time only has used that up after a tenth of a second, not after the short batches of many. In a
+/// node the way before leaves its caches, and ranks that share cores in an order of its own.
 void Sweep::lengthen_batches(std::vector<Contender>& contenders) {
-  if (!between_nodes_) return;
   uncounted_part_ = 0.5;
+  std::uint64_t calls = calls_for(longer_batch_seconds, best_of(contenders), 1, most_calls);
+  MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   for (Contender& contender : contenders)
-    if (contender.calls > 1) contender.calls *= 4;
+    if (contender.calls > 1) contender.calls = between_nodes_ ? 4 * contender.calls : std::max(contender.calls, calls);
 }
 
 /// Those in `left` once more, by themselves.
@@ -236,7 +250,7 @@ MeasuredSize Sweep::measure(std::uint64_t bytes) {
   if (const nlohmann::json facts = context_facts(strata_, communicator_); facts.contains("ranks")) {
     between_nodes_ = facts.value("nodes", 1) > 1;
     drops_ = flags_.ways.empty();
-    uncounted_part_ = first_uncounted_part;
+    uncounted_part_ = between_nodes_ ? first_uncounted_part : 0;
     const std::string chosen = flags_.by_itself ? settle_by_itself(bytes) : std::string();
     const double begin = clock_seconds();
     std::vector<Contender> all = contenders(bytes, chosen);

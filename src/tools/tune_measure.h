@@ -42,8 +42,7 @@ private:
   std::uint64_t calls_of_network_batch(const Contender& contender, std::uint64_t bytes, std::uint64_t fewest) const;
   static double best_of(const std::vector<Contender>& contenders);
   void drop_those_behind(std::vector<Contender>& contenders, double times) const;
-  enum class Order : bool { forwards, backwards };
-  void run_round(std::vector<Contender>& contenders, std::uint64_t bytes, Order order) const;
+  void run_round(std::vector<Contender>& contenders, std::uint64_t bytes) const;
   void run_rounds(std::vector<Contender>& contenders, std::uint64_t bytes, double begin, std::size_t most_rounds) const;
 
   bool takes_part_by_itself() const { return by_itself_ != MPI_COMM_NULL; }
@@ -65,7 +64,7 @@ private:
   MPI_Comm communicator_ = MPI_COMM_NULL; ///< of the size that is measured: what it needs goes with it
   MPI_Comm by_itself_ = MPI_COMM_NULL;    ///< likewise, and nobody tells strata a way for it; null: does not take part
   bool between_nodes_ = false;
-  double uncounted_part_ = 0; ///< of a batch between nodes
+  double uncounted_part_ = 0; ///< of a batch
   bool drops_ = true;         ///< those that are behind
   Pages input_{nullptr, &std::free}, output_{nullptr, &std::free};
 };

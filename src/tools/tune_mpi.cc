@@ -23,7 +23,7 @@ constexpr std::pair<const char*, const char*> fixing_options[] = {
 
 /// The context's facts; an error in one line, the same on all ranks, when there is nothing to tune.
 Result<nlohmann::json> facts_of(const strata_mpi_introspection* strata) {
-  if (strata == nullptr || strata->version < 4)
+  if (strata == nullptr || strata->version < 6)
     return Error{ErrorKind::unsupported,
                  "strata does nothing here: STRATA_MODE=off, or no module for this MPI library"};
   nlohmann::json facts = context_facts(*strata, MPI_COMM_WORLD);
@@ -138,7 +138,6 @@ int main(int count, char** arguments) {
   // What is measured is to depend neither on an older table nor on what is measured meanwhile.
   for (const auto& [name, value] : {std::pair{"TUNE", "online"}, {"TABLE", ""}, {"PROBE", "0"}})
     set_option(name, value);
-  if (flags.by_itself) set_option_unless_set("TRIAL", "50"); // as strata-perf: the sooner it has chosen, the better
   MPI_Init(&count, &arguments);
   const int status = tune_machine(flags);
   MPI_Finalize();

@@ -109,6 +109,29 @@ TEST(ContextOfNodes, GoesOnRestingWithAWayThatHasBecomeFaster) {
   });
 }
 
+TEST(ContextOfNodes, RestsByTheShareThatItWasGivenLast) {
+  Options options = options_of_nodes();
+  options.trial = 1;
+  on_nodes(
+      [](ContextOfLinks& links, Context& context) {
+        EXPECT_FALSE(context.set_trial(0));
+        EXPECT_FALSE(context.set_trial(101));
+        EXPECT_TRUE(context.set_trial(100));
+        bool has_rested = false;
+        for (int calls = 0; calls == 0 || (context.on_trial(ContextOfLinks::bytes) && calls < 40000); ++calls) {
+          links.call();
+          has_rested |= links.rests();
+        }
+        EXPECT_FALSE(has_rested);
+        EXPECT_TRUE(context.set_trial(1));
+        links.use(ContextOfLinks::elements / 100);
+        for (int calls = 0; !links.rests() && calls < 1000; ++calls)
+          links.call();
+        EXPECT_TRUE(links.rests());
+      },
+      options);
+}
+
 TEST(ContextOfNodes, IsLostForGoodWhenAPeerIsLostInARest) {
   in_a_rest([](ContextOfLinks& links, Context&) { EXPECT_EQ(links.outcome_after_a_loss(), Outcome::peer_lost); });
 }
