@@ -247,6 +247,11 @@ std::string agreed_text(const Options& options) {
   return text;
 }
 
+bool set_agreed_option(Options& options, const std::string& name, const std::string& value) {
+  const OptionRow* row = find_row(name);
+  return row != nullptr && row->scope == Scope::agreed && row->set(options, value);
+}
+
 std::vector<std::string> adopt_agreed(Options& options, const std::string& text) {
   std::vector<std::string> changed;
   for (std::string_view line : split(text, '\n')) {

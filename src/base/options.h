@@ -135,6 +135,10 @@ SchedulerPlace scheduler_place();
 /// Where a value came from, for strata-info: "default" or "environment".
 const char* option_origin(const OptionRow& row);
 
+/// Sets an agreed option by its name without the prefix; false when there is none of this name, or `value` is not
+/// allowed (nothing was changed then).
+bool set_agreed_option(Options& options, const std::string& name, const std::string& value);
+
 /// The agreed options as text, one NAME=VALUE a line, and back; the second returns the names whose values it changed.
 std::string agreed_text(const Options& options);
 std::vector<std::string> adopt_agreed(Options& options, const std::string& text);

@@ -118,9 +118,8 @@ Status Context::use_way(std::size_t bytes, const std::string& words) {
 }
 
 Status Context::set_trial(std::uint64_t percent) {
-  if (percent < 1 || percent > 100)
-    return argument_error(fmt::format("trials may cost 1 to 100 percent of the time, not {}", percent));
-  options_.trial = percent;
+  if (!set_agreed_option(options_, "TRIAL", std::to_string(percent)))
+    return argument_error(fmt::format("trials may not cost {} percent of the time", percent));
   return ok();
 }
 

@@ -130,9 +130,7 @@ void Process::set_place_in_job(std::int32_t rank, std::int32_t ranks) {
 }
 
 bool Process::set_agreed_option(const std::string& name, const std::string& value) {
-  for (const OptionRow& row : option_table())
-    if (name == row.name && row.scope == Scope::agreed) return row.set(options_, value);
-  return false;
+  return strata::set_agreed_option(options_, name, value);
 }
 
 std::vector<std::string> Process::between_nodes_names() const {

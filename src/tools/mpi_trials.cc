@@ -45,9 +45,10 @@ void finish_trials(const strata_mpi_introspection& strata, MPI_Comm communicator
   // no program does that the trial is to be for.
   constexpr double stretch_seconds = 50e-3;
   const double begin = clock_seconds();
-  std::uint64_t stretch = 4;
-  for (double seconds = 0; choice_facts(strata, communicator, bytes).value("on_trial", false);) {
-    if (seconds > 0) stretch = calls_for(stretch_seconds, seconds / static_cast<double>(stretch), 1, 2 * stretch);
+  std::uint64_t stretch = 3; // trials begin with the first calls
+  double seconds = run(stretch) * static_cast<double>(stretch);
+  while (choice_facts(strata, communicator, bytes).value("on_trial", false)) {
+    stretch = calls_for(stretch_seconds, seconds / static_cast<double>(stretch), 1, 2 * stretch);
     if (clock_seconds() - begin >= patience) stretch = 0;
     MPI_Bcast(&stretch, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     if (stretch == 0) return;

@@ -14,8 +14,8 @@ namespace strata::tools {
 /// Seconds of each of so many calls, made at a stretch, on this rank.
 using CallsOfOneSize = std::function<double(std::uint64_t calls)>;
 
-/// Makes calls of `bytes` on the communicator until strata tries no more ways, or until rank 0 has waited for
-/// `patience` seconds. Collective over MPI_COMM_WORLD.
+/// Makes calls of `bytes` on the communicator, a few at least, until strata tries no more ways, or until rank 0 has
+/// waited for `patience` seconds. Collective over MPI_COMM_WORLD.
 void finish_trials(const strata_mpi_introspection& strata, MPI_Comm communicator, std::uint64_t bytes, double patience,
                    const CallsOfOneSize& run);
 

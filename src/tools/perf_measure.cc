@@ -235,7 +235,7 @@ PerfRow Bench::measure(std::uint64_t bytes) {
   PerfRow row;
   row.bytes = bytes;
   {
-    const HastyTrials hasty(strata_, strata.communicator); // the first calls begin them
+    const HastyTrials hasty(strata_, strata.communicator); // from the first calls on
     std::optional<HastyTrials> hasty_reproducible;
     if (flags_.reproducible) hasty_reproducible.emplace(strata_, reproducible_);
     if (flags_.check) {

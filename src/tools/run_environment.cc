@@ -103,7 +103,10 @@ void set_option(const std::string& name, const std::string& value) {
   setenv(("STRATA_" + name).c_str(), value.c_str(), 1);
 }
 
-bool option_is_set(const std::string& name) { return std::getenv(("STRATA_" + name).c_str()) != nullptr; }
+bool option_is_set(const std::string& name) {
+  const char* value = std::getenv(("STRATA_" + name).c_str());
+  return value != nullptr && *value != '\0';
+}
 
 Result<std::string> mpi_program(const std::string& tool) {
   const Family family = launch().family;

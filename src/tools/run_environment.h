@@ -34,7 +34,7 @@ void preload(const std::string& library);
 
 /// Sets STRATA_`name` for this process and those that it starts.
 void set_option(const std::string& name, const std::string& value);
-/// Whether the environment has STRATA_`name`.
+/// Whether the environment has STRATA_`name`; an empty value is none.
 bool option_is_set(const std::string& name);
 
 /// The program of `tool` that enters MPI: <library folder>/strata/<tool>-<soname of the MPI library>. Of several, the

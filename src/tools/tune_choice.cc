@@ -14,8 +14,6 @@
 namespace strata::tools {
 namespace {
 
-constexpr std::uint64_t first_calls = 3;
-
 /// Rank 0's.
 std::string on_all_ranks(std::string text) {
   std::uint64_t length = text.size();
@@ -45,7 +43,6 @@ std::string Sweep::settle_by_itself(std::uint64_t bytes) {
   }
   const HastyTrials hasty(strata_, by_itself_);
   const Contender itself{"", Runs::by_itself, true, {}, 1};
-  batch(itself, bytes, first_calls);
   finish_trials(strata_, by_itself_, bytes, flags_.settling,
                 [&](std::uint64_t calls) { return batch(itself, bytes, calls); });
   const auto way = own_way(bytes);

@@ -212,7 +212,7 @@ void Sweep::run_rounds(std::vector<Contender>& contenders, std::uint64_t bytes, 
 /// node the way before leaves its caches, and ranks that share cores in an order of its own.
 void Sweep::lengthen_batches(std::vector<Contender>& contenders) {
   uncounted_part_ = 0.5;
-  std::uint64_t calls = calls_for(longer_batch_seconds, best_of(contenders), 1, most_calls);
+  std::uint64_t calls = calls_for(longer_batch_seconds, best_of(contenders), 1, most_calls); // in a node
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   for (Contender& contender : contenders)
     if (contender.calls > 1) contender.calls = between_nodes_ ? 4 * contender.calls : std::max(contender.calls, calls);
