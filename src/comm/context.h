@@ -15,6 +15,7 @@
 #include "topo/link_pairs.h"
 #include "transport/shm/parity_board.h"
 #include "tune/choice.h"
+#include "tune/look.h"
 #include "tune/probe.h"
 #include "tune/profile.h"
 #include "tune/table.h"
@@ -166,12 +167,12 @@ private:
   /// Looks now and then, after a trial and in its rests, whether the way that is ahead still takes the time that it
   /// took.
   struct Review {
+    explicit Review(const tune::Look& first) : look(first) {}
     std::uint64_t calls_before = 0;                ///< until the next look
-    std::uint32_t calls_to_time = 0;               ///< of the look that is under way
+    tune::Look look;                               ///< the next one, or that which is under way
     std::uint32_t alarms = 0;                      ///< looks in a row that saw another time, all longer or all shorter
     bool saw_longer = false;                       ///< the last of them
     bool is_timing = false;                        ///< the call that is running
-    double sum = 0;                                ///< seconds, of the calls of this look
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
   /// What was decided for a size class.

@@ -4,7 +4,8 @@
 // and when the time is another than it was, all ways are tried anew.
 //
 // A look costs one exchange of a number, and the votes around it. It comes after a number of calls that all ranks know,
-// about every eighth of a second, but not before 64 calls.
+// about every eighth of a second, but not before 64 calls. What it sees must be seen again after a while, which
+// outlasts the spells that calls have where ranks share cores (tune/look.h).
 //
 // A profile that was left by an earlier job, or by a person, may be wrong from the first call on: then nothing changes,
 // and no look sees it. So the rounds of trials are held against what it lets expect. That costs no message.
@@ -23,9 +24,7 @@ namespace {
 
 constexpr double seconds_between_looks = 0.125;
 constexpr double least_calls_between_looks = 64;
-constexpr double calls_before_second_look = 8;
-/// As many short calls as a round of a trial counts, so that one that was disturbed does not decide.
-constexpr std::uint32_t calls_of_a_look(std::size_t bytes) { return bytes < std::size_t{64} << 10 ? 16 : 4; }
+constexpr double seconds_before_second_look = 50e-3, least_calls_before_second_look = 8;
 /// Two looks in a row must see such a difference. Ranks that arrive unevenly make single calls longer or shorter.
 constexpr double much_slower = 1.5, much_faster = 1 / much_slower;
 /// Each trial that a look started makes the next look come later, up to this many times.
@@ -46,6 +45,14 @@ constexpr double far_from_profile = 2.5;
 /// In a row, of one size or of several: one round may be disturbed, or run on what a network lets pass at first.
 constexpr std::uint32_t rounds_to_reject_a_profile = 2;
 
+std::uint64_t calls_before_look(double seconds_of_a_call, bool is_second, std::uint32_t reviewed) {
+  if (is_second)
+    return static_cast<std::uint64_t>(
+        std::max(least_calls_before_second_look, seconds_before_second_look / seconds_of_a_call));
+  const double calls = std::max(least_calls_between_looks, seconds_between_looks / seconds_of_a_call);
+  return static_cast<std::uint64_t>(calls) << std::min(reviewed, most_doublings);
+}
+
 } // namespace
 
 /// What a trial rests with, or has found.
@@ -59,14 +66,11 @@ void Context::begin_review(Decision& decision, std::size_t bytes) {
   // In one node with more ranks than cores, a call takes as long as others keep the core.
   const bool tells_nothing = situation_.job.nodes == 1 && crowding_ == engine::Crowding::crowded;
   if (tells_nothing || way.seconds <= 0) return;
-  if (!decision.review) decision.review = std::make_unique<Review>();
+  tune::Look look(way.seconds, bytes, noise());
+  if (!decision.review) decision.review = std::make_unique<Review>(look);
   Review& review = *decision.review;
-  const double calls = std::max(least_calls_between_looks, seconds_between_looks / way.seconds);
-  review.calls_before = review.alarms > 0
-                            ? static_cast<std::uint64_t>(calls_before_second_look)
-                            : static_cast<std::uint64_t>(calls) << std::min(decision.reviewed, most_doublings);
-  review.calls_to_time = calls_of_a_look(bytes);
-  review.sum = 0;
+  review.look = look;
+  review.calls_before = calls_before_look(way.seconds, review.alarms > 0, decision.reviewed);
   if (way.path == Path::board && !decision.trial)
     way.look_at = way.tally.calls + std::exchange(review.calls_before, std::uint64_t{0});
 }
@@ -96,17 +100,16 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   review.is_timing = false;
   if (way.is_timed_to_the_last) wait_for_last_to_leave(); // as in its trial
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
-  review.sum += spent.count();
-  if (--review.calls_to_time > 0) return;
+  if (!review.look.add(spent.count())) return;
   if (Status ran = bootstrap_->run([&] { conclude_look(decision, bytes); }); !ran)
     leave_all_to_native(std::move(ran).error());
 }
 
-/// As in a trial: means of some calls, and of these the least, because whoever comes last waits for nobody.
+/// As in a trial, the least of the ranks' times, because whoever comes last waits for nobody.
 void Context::conclude_look(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
   const Way& way = watched_way(decision);
-  const double mine = review.sum / calls_of_a_look(bytes), before = way.seconds;
+  const double mine = review.look.seconds(), before = way.seconds;
   if (!bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine)) {
     review.alarms = 0;
     return begin_review(decision, bytes); // as after any look; run() makes it the last one, on all ranks

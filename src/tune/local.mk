@@ -4,6 +4,7 @@ joinable_sources += \
   src/tune/growth.cc src/tune/growth.h \
   src/tune/host_list.cc src/tune/host_list.h \
   src/tune/link_numbers.cc src/tune/link_numbers.h \
+  src/tune/look.cc src/tune/look.h \
   src/tune/message_times.cc src/tune/message_times.h \
   src/tune/model.cc src/tune/model.h \
   src/tune/probed_links.cc src/tune/probed_links.h \

@@ -62,17 +62,15 @@ const Pace& pace_of(std::size_t bytes) {
   return *std::find_if(std::begin(paces), std::end(paces) - 1, [&](const Pace& pace) { return bytes < pace.below; });
 }
 
-/// Of rounds in ascending order, the faster half, of an even number one more.
-double mean_of_faster(const std::vector<double>& rounds) {
-  const std::size_t counted = rounds.size() / 2 + 1;
-  return std::accumulate(rounds.begin(), rounds.begin() + static_cast<std::ptrdiff_t>(counted), 0.0) /
-         static_cast<double>(counted);
-}
-
 /// From here on a call over a network may be a long one, so the glance takes it for one.
 constexpr std::size_t may_be_long_from = 64 * KiB;
 
 } // namespace
+
+double mean_of_faster(std::span<const double> ascending) {
+  const std::span<const double> counted = ascending.first(ascending.size() / 2 + 1);
+  return std::accumulate(counted.begin(), counted.end(), 0.0) / static_cast<double>(counted.size());
+}
 
 Trial::Trial(std::size_t ways, std::size_t bytes, Noise noise, double share)
     : noise_(noise), bytes_(bytes), price_((1 - share) / share), uncounted_(pace_of(bytes).uncounted_of_glance),

@@ -65,6 +65,9 @@ enum class Noise : std::uint8_t {
   network       ///< lies between, with queues and windows that what ran before has filled
 };
 
+/// Of times in ascending order, the faster half, of an even number one more.
+double mean_of_faster(std::span<const double> ascending);
+
 class Trial {
 public:
   /// Of at least one way, for calls of about `bytes`: the longer a call, the fewer are tried; the more noise, the more.

@@ -61,12 +61,22 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
   on_nodes([](ContextOfLinks& links, Context& context) {
     links.call_until_decided();
     links.change_time();
-    constexpr int look = 4, between = 8;
-    for (int calls = 0; calls < look + between + look; ++calls) {
-      EXPECT_FALSE(context.on_trial(ContextOfLinks::bytes)) << calls;
-      links.call();
-    }
+    links.call_for_a_look();
+    EXPECT_FALSE(context.on_trial(ContextOfLinks::bytes));
+    links.call_for_a_look();
     EXPECT_TRUE(context.on_trial(ContextOfLinks::bytes));
+  });
+}
+
+/// Whatever slows calls down for a while, the second look is to come after it.
+TEST(ContextOfNodes, LooksForTheSecondTimeAfterAWhile) {
+  on_nodes([](ContextOfLinks& links, Context&) {
+    links.call_until_decided();
+    for (const auto& [seconds, calls] : {std::pair(1e-6, 50000u), std::pair(10.0, 8u)}) {
+      links.change_time(seconds);
+      links.call_for_a_look();
+      EXPECT_NEAR(static_cast<double>(links.calls_before_review()), calls, 1) << seconds;
+    }
   });
 }
 
@@ -89,11 +99,9 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksOfARestSeeALongerTime) {
   in_a_rest([](ContextOfLinks& links, Context&) {
     const std::size_t ways = links.ways_known(); // the first rest may be one of a second trial
     links.change_time_in_rest(1e-12);
-    constexpr int look = 4, between = 8;
-    for (int calls = 0; calls < look + between + look; ++calls) {
-      EXPECT_TRUE(links.rests()) << calls;
-      links.call();
-    }
+    links.call_for_a_look();
+    EXPECT_TRUE(links.rests());
+    links.call_for_a_look();
     EXPECT_FALSE(links.rests());
     EXPECT_EQ(links.ways_on_trial(), ways) << "dropped or not";
   });
@@ -102,9 +110,9 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksOfARestSeeALongerTime) {
 TEST(ContextOfNodes, GoesOnRestingWithAWayThatHasBecomeFaster) {
   in_a_rest([](ContextOfLinks& links, Context&) {
     links.change_time_in_rest(1);
-    for (int calls = 0; calls < 2 * 4 + 64; ++calls) {
-      links.call();
-      EXPECT_TRUE(links.rests()) << calls;
+    for (int looks = 0; looks < 3; ++looks) {
+      links.call_for_a_look();
+      EXPECT_TRUE(links.rests()) << looks;
     }
   });
 }

@@ -22,6 +22,7 @@ public:
   static constexpr std::int64_t elements = 20000; ///< of float32
   static constexpr std::size_t bytes = 4 * elements;
   static constexpr std::int64_t many = 300000;
+  static constexpr std::uint32_t calls_of_a_look = 4; ///< at long ones
 
   explicit ContextOfLinks(Context& context) : context_(context) {}
   /// Calls are of so many elements from now on.
@@ -125,15 +126,18 @@ public:
     compare_again();
     compare_again();
   }
-  /// After that the next call begins a look, and sees another time than this.
-  void change_time(double seconds = 1e-12) {
-    decision().way.seconds = seconds;
+  /// As if calls had taken so long; a look sees another time.
+  void change_time(double seconds = 1e-12) { decision().way.seconds = seconds; }
+  /// As many calls as a look at long ones has, beginning with the next one.
+  void call_for_a_look() {
+    decision().review->look = tune::Look(tune::long_call_seconds, bytes, context_.noise());
     decision().review->calls_before = 0;
+    for (std::uint32_t calls = 0; calls < calls_of_a_look; ++calls)
+      call();
   }
   void call_for_two_looks() {
-    constexpr int look = 4, between = 8;
-    for (int calls = 0; calls < look + between + look; ++calls)
-      call();
+    call_for_a_look();
+    call_for_a_look();
   }
   bool is_in_row() { return decision().trial && decision().trial->trial.is_in_row(); }
   bool rests() { return decision().trial && decision().trial->trial.rests(); }
@@ -142,7 +146,6 @@ public:
     tune::Trial& trial = decision().trial->trial;
     trial.rest_first(trial.ahead(), 1); // long enough, whatever the clock said
     Context::watched_way(decision()).seconds = seconds;
-    decision().review->calls_before = 0;
   }
   /// Of a call after another size's found a peer gone.
   Outcome outcome_after_a_loss() {

@@ -27,6 +27,7 @@ joinable_tests += \
   tests/unit/trace_timeline_test.cc \
   tests/unit/transport_message_test.cc \
   tests/unit/tune_trial_rows_test.cc \
+  tests/unit/tune_look_test.cc \
   tests/unit/tune_trial_test.cc
 unit_tests_SOURCES += \
   tests/unit/allocations.cc \
