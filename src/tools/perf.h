@@ -52,6 +52,10 @@ struct Spread {
   double low = 0, median = 0, high = 0;
 };
 Spread spread_of(std::vector<double> values);
+/// How far the median of so few values may be off, as a part of it: half of the way from the value that is a standard
+/// deviation of the median's place (half of the root of their number) below the middle to the one above. Of fewer than
+/// three, which do not tell, 1.
+double doubt_of_median(std::vector<double> values);
 /// Of the ratios of each pair.
 Spread ratio_of(const std::vector<double>& numerators, const std::vector<double>& denominators);
 

@@ -24,6 +24,15 @@ Spread spread_of(std::vector<double> values) {
   return {percentile(values, 0.1), percentile(values, 0.5), percentile(values, 0.9)};
 }
 
+double doubt_of_median(std::vector<double> values) {
+  if (values.size() < 3) return 1;
+  std::sort(values.begin(), values.end());
+  const auto many = static_cast<double>(values.size());
+  const double part = std::min(0.5, std::sqrt(many) / 2 / (many - 1));
+  const double median = percentile(values, 0.5);
+  return median > 0 ? (percentile(values, 0.5 + part) - percentile(values, 0.5 - part)) / 2 / median : 1;
+}
+
 Spread ratio_of(const std::vector<double>& numerators, const std::vector<double>& denominators) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(numerators.size(), denominators.size()); ++i)

@@ -43,6 +43,7 @@ struct OwnChoice {
   std::optional<double> forced_seconds; ///< told to go that way; none: no way, or one that it could not be told
   MeasuredWay best;
   double native_seconds = 0;
+  double doubt = 0; ///< how far these times may be off, as a part of them; see doubt_of_median()
   std::uint64_t wrong = 0, native_wrong = 0; ///< elements of all ranks' results
 };
 

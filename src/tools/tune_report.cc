@@ -24,6 +24,7 @@ json choice_of(const OwnChoice& own) {
           {"best", to_text(own.best.way)},
           {"best_seconds", own.best.seconds},
           {"native_seconds", own.native_seconds},
+          {"doubt", own.doubt},
           {"errors", own.wrong},
           {"native_errors", own.native_wrong}};
 }

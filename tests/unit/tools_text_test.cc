@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace strata::tools {
 namespace {
 
@@ -38,6 +40,20 @@ TEST(PerfSpread, TakesTheRatioOfEachPairAndNotOfTheMedians) {
   const Spread ratio = ratio_of({2, 8, 30}, {1, 2, 10});
   EXPECT_DOUBLE_EQ(ratio.median, 3);
   EXPECT_DOUBLE_EQ(ratio_of({1, 2}, {0, 1}).median, 2) << "a time of nothing gives no ratio";
+}
+
+TEST(PerfSpread, TellsHowFarTheMedianMayBeOff) {
+  std::vector<double> values;
+  for (int i = 0; i <= 100; ++i)
+    values.push_back(100 + i); // 5 places, of 101 values, are a standard deviation
+  EXPECT_NEAR(doubt_of_median(values), 5 / 150.0, 1e-3);
+  std::reverse(values.begin(), values.end());
+  EXPECT_NEAR(doubt_of_median(values), 5 / 150.0, 1e-3);
+  EXPECT_DOUBLE_EQ(doubt_of_median({4, 4, 4, 9, 4, 4, 4, 4, 4}), 0) << "one that was disturbed";
+  EXPECT_GT(doubt_of_median({4, 8, 6}), 0.25);
+  EXPECT_DOUBLE_EQ(doubt_of_median({1, 1}), 1);
+  EXPECT_DOUBLE_EQ(doubt_of_median({}), 1);
+  EXPECT_DOUBLE_EQ(doubt_of_median({0, 0, 0}), 1) << "a clock that stands still tells nothing";
 }
 
 TEST(InfoLevels, KnowTheirNumberOfRanks) {

@@ -79,6 +79,7 @@ MeasuredSize with_choice(std::optional<tune::Way> way) {
   if (own.way) own.forced_seconds = 2e-6;
   own.best = took("board", 1.9);
   own.native_seconds = 9.5e-6;
+  own.doubt = 0.02;
   own.wrong = 3;
   own.native_wrong = 1;
   size.own = own;
@@ -122,6 +123,7 @@ TEST(TunedDocument, HasAllTimesAndStratasOwnChoice) {
                                               {"best", "board"},
                                               {"best_seconds", 1.9 * 1e-6},
                                               {"native_seconds", 9.5e-6},
+                                              {"doubt", 0.02},
                                               {"errors", 3},
                                               {"native_errors", 1}}));
 }
