@@ -86,13 +86,14 @@ bool Sweep::is_compared(const Contender& one, const std::string& chosen) {
   return one.runs != Runs::way || is_forced(one, chosen);
 }
 
-/// The largest of those that are close to the best; who is far behind need not be known well.
+/// The largest of those that are compared; but where the MPI library's own is far behind, it need not be known well.
 double Sweep::doubt_among(const std::vector<Contender>& contenders) {
   double best = std::numeric_limits<double>::infinity(), doubt = 0;
   for (const Contender& one : contenders)
     if (one.is_left) best = std::min(best, median_of(one));
   for (const Contender& one : contenders)
-    if (one.is_left && median_of(one) <= close_to_best * best) doubt = std::max(doubt, doubt_of_median(one.seconds));
+    if (one.is_left && (one.runs != Runs::native || median_of(one) <= close_to_best * best))
+      doubt = std::max(doubt, doubt_of_median(one.seconds));
   return doubt;
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// As many short calls as a round of a trial counts, so that one that was disturbed does not decide.
 constexpr std::size_t fewer_calls_from = std::size_t{64} << 10;
 constexpr std::uint32_t fewest_calls = 16, fewest_longer_calls = 4;
-/// Two clocks are read for each, and a program may soon make no more.
+/// The clock is read twice for each, and a program may not make many.
 constexpr double seconds_of_a_part = 10e-3, most_calls_of_a_looks_part = 4096;
 
 } // namespace

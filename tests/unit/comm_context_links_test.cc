@@ -60,10 +60,14 @@ TEST(ContextOfNodes, KeepsItsRacksWhenTheyHaveChangedOften) {
 TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
   on_nodes([](ContextOfLinks& links, Context& context) {
     links.call_until_decided();
-    links.change_time();
-    links.call_for_a_look();
-    EXPECT_FALSE(context.on_trial(ContextOfLinks::bytes));
-    links.call_for_a_look();
+    const auto is_decided = [&] { EXPECT_FALSE(context.on_trial(ContextOfLinks::bytes)); };
+    links.change_time(10);
+    links.call_for_a_look(is_decided);
+    constexpr std::uint32_t between = 8;
+    for (std::uint32_t calls = 0; calls < between + ContextOfLinks::calls_of_a_look; ++calls) {
+      is_decided();
+      links.call();
+    }
     EXPECT_TRUE(context.on_trial(ContextOfLinks::bytes));
   });
 }
@@ -76,6 +80,7 @@ TEST(ContextOfNodes, LooksForTheSecondTimeAfterAWhile) {
       links.change_time(seconds);
       links.call_for_a_look();
       EXPECT_NEAR(static_cast<double>(links.calls_before_review()), calls, 1) << seconds;
+      EXPECT_EQ(links.calls_of_next_look(), tune::Look(seconds, ContextOfLinks::bytes, tune::Noise::network).calls());
     }
   });
 }
@@ -99,9 +104,8 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksOfARestSeeALongerTime) {
   in_a_rest([](ContextOfLinks& links, Context&) {
     const std::size_t ways = links.ways_known(); // the first rest may be one of a second trial
     links.change_time_in_rest(1e-12);
-    links.call_for_a_look();
-    EXPECT_TRUE(links.rests());
-    links.call_for_a_look();
+    for (int looks = 0; looks < 2; ++looks)
+      links.call_for_a_look([&] { EXPECT_TRUE(links.rests()) << looks; });
     EXPECT_FALSE(links.rests());
     EXPECT_EQ(links.ways_on_trial(), ways) << "dropped or not";
   });
@@ -110,10 +114,9 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksOfARestSeeALongerTime) {
 TEST(ContextOfNodes, GoesOnRestingWithAWayThatHasBecomeFaster) {
   in_a_rest([](ContextOfLinks& links, Context&) {
     links.change_time_in_rest(1);
-    for (int looks = 0; looks < 3; ++looks) {
-      links.call_for_a_look();
-      EXPECT_TRUE(links.rests()) << looks;
-    }
+    for (int looks = 0; looks < 3; ++looks)
+      links.call_for_a_look([&] { EXPECT_TRUE(links.rests()) << looks; });
+    EXPECT_TRUE(links.rests());
   });
 }
 

@@ -128,12 +128,18 @@ public:
   }
   /// As if calls had taken so long; a look sees another time.
   void change_time(double seconds = 1e-12) { decision().way.seconds = seconds; }
-  /// As many calls as a look at long ones has, beginning with the next one.
-  void call_for_a_look() {
+  /// As many calls as a look at long ones has, beginning with the next one; check() before each.
+  template <typename Check>
+  void call_for_a_look(Check check) {
     decision().review->look = tune::Look(tune::long_call_seconds, bytes, context_.noise());
     decision().review->calls_before = 0;
-    for (std::uint32_t calls = 0; calls < calls_of_a_look; ++calls)
+    for (std::uint32_t calls = 0; calls < calls_of_a_look; ++calls) {
+      check();
       call();
+    }
+  }
+  void call_for_a_look() {
+    call_for_a_look([] {});
   }
   void call_for_two_looks() {
     call_for_a_look();
@@ -167,6 +173,7 @@ public:
 
   bool will_measure() const { return context_.probe_ != nullptr; }
   std::size_t plans() const { return context_.plans_.size(); }
+  std::uint32_t calls_of_next_look() { return decision().review->look.calls(); }
   std::uint64_t calls_before_review() { return decision().review ? decision().review->calls_before : 0; }
 
 private:
