@@ -132,7 +132,8 @@ tune::Choice Context::choice_for(std::size_t bytes) const {
 }
 
 Status Context::make_board() {
-  auto prepared = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_));
+  auto prepared = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_),
+                                                       crowding_ == engine::Crowding::crowded);
   std::unique_ptr<transport::shm::ParityBoard>& board = left_->unsettled_board;
   if (prepared) board = std::move(*prepared);
   PlanCard mine{};

@@ -92,7 +92,7 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
     std::memcpy(slot, input, bytes);
   else
     process_.kernels().copy(slot, input, bytes, kernel::Store::streaming);
-  board.publish();
+  board.publish(bytes);
   if (stores.publish == kernel::Store::demoted) board.demote(bytes);
   const auto count = static_cast<std::size_t>(ranks_);
   const auto self = static_cast<std::size_t>(rank_);
@@ -159,7 +159,7 @@ bool Context::await_rest(std::size_t rank, std::size_t bytes) {
   auto* output = static_cast<std::byte*>(call.output) + first * reduction.element_bytes;
   auto* place = static_cast<std::byte*>(board.begin(bytes));
   std::memcpy(place, input, head);
-  board.publish();
+  board.publish(bytes);
   std::memcpy(place + head, input + head, bytes - head);
   board.publish_rest();
   const auto count = static_cast<std::size_t>(ranks_);

@@ -21,6 +21,7 @@ joinable_tests += \
   tests/unit/engine_order_test.cc \
   tests/unit/engine_plan_test.cc \
   tests/unit/engine_scratch_test.cc \
+  tests/unit/shm_board_test.cc \
   tests/unit/shm_channel_test.cc \
   tests/unit/shm_handover_test.cc \
   tests/unit/shm_model_test.cc \

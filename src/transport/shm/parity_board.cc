@@ -12,13 +12,14 @@
 
 namespace strata::transport::shm {
 
-ParityBoard::ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes)
-    : neighbours_(std::move(neighbours)), most_bytes_(most_bytes), self_(static_cast<std::size_t>(neighbours_->self)) {}
+ParityBoard::ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes, bool shares_core)
+    : neighbours_(std::move(neighbours)), most_bytes_(most_bytes), self_(static_cast<std::size_t>(neighbours_->self)),
+      shares_core_(shares_core) {}
 
 Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const Neighbours> neighbours,
-                                                          std::size_t most_bytes) {
-  std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes));
-  const std::size_t bytes = ring_offset + places * lines(most_bytes);
+                                                          std::size_t most_bytes, bool shares_core) {
+  std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes, shares_core));
+  const std::size_t bytes = place_of(different_places - 1) + ring_offset + places * lines(most_bytes);
   auto lease = board->neighbours_->own->lease(bytes);
   if (!lease) return lease.error();
   board->offset_ = *lease;
@@ -26,8 +27,10 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   std::byte* own = board->neighbours_->own->view().at(*lease);
   populate(own, bytes);
   new (own) std::atomic<std::uint32_t>(0);
+  const std::size_t place = place_of(board->self_);
   for (std::size_t parity = 0; parity < 2; ++parity)
-    for (const std::size_t number : {line_bytes + slot_bytes * parity, rests_offset + line_bytes * parity})
+    for (const std::size_t number :
+         {narrow_offset + slot_bytes * parity, place + slot_bytes * parity, place + rests_offset + line_bytes * parity})
       new (own + number) std::atomic<std::uint64_t>(0);
   return board;
 }
@@ -36,9 +39,13 @@ Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
   blocks_are_announced();
   for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
     const View& view = rank == self_ ? neighbours_->own->view() : *neighbours_->views[rank];
-    if (!view.contains(announcements[rank], leased_))
+    const std::uint64_t offset = announcements[rank] & ~shares_core_flag;
+    if (!view.contains(offset, leased_))
       return Error{ErrorKind::peer, fmt::format("rank {} announced slots outside its segment", rank)};
-    boards_.push_back(view.at(announcements[rank]));
+    boards_.push_back(view.at(offset));
+    wide_.push_back(boards_.back() + place_of(rank));
+    const bool shares_core = (announcements[rank] & shares_core_flag) != 0;
+    narrow_.push_back(shares_core ? wide_.back() : boards_.back() + narrow_offset);
     if (rank != self_) populate(boards_.back(), leased_);
   }
   connected_ = true;
@@ -62,12 +69,12 @@ std::int32_t ParityBoard::cpu_of(std::size_t rank) const {
 
 void ParityBoard::depart() {
   for (std::size_t rank = 0; rank < boards_.size(); ++rank)
-    if (rank != self_) departed(boards_[rank]).fetch_add(1, std::memory_order_release);
+    if (rank != self_) departed(rank).fetch_add(1, std::memory_order_release);
   blocks_are_left();
 }
 
 bool ParityBoard::quiescent() const {
-  return !connected_ || departed(boards_[self_]).load(std::memory_order_acquire) + 1 == boards_.size();
+  return !connected_ || departed(self_).load(std::memory_order_acquire) + 1 == boards_.size();
 }
 
 ParityBoard::~ParityBoard() {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The latency path's memory: what is written is read, and who has which place in its pages.
+#include "transport/shm/parity_board.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+namespace strata::transport::shm {
+namespace {
+
+constexpr std::size_t page_bytes = 4096, most_bytes = 8192;
+constexpr std::size_t narrow = 56, widest_in_slot = 120;
+
+/// Of one process, which plays all ranks; `shares_core`: by rank.
+class ParityBoards {
+public:
+  explicit ParityBoards(const std::vector<bool>& shares_core) {
+    std::vector<PeerAddress> addresses;
+    for (std::uint64_t rank = 0; rank < shares_core.size(); ++rank) {
+      transports_.push_back(std::move(*ShmTransport::create(Backing::memfd, std::size_t{1} << 20)));
+      addresses.push_back({rank + 1, transports_.back()->address()});
+    }
+    std::vector<std::uint64_t> announcements;
+    const std::vector<bool> members(shares_core.size(), true);
+    for (std::size_t rank = 0; rank < shares_core.size(); ++rank) {
+      links_.push_back(
+          std::move(*transports_[rank]->link_neighbours(addresses, static_cast<std::int32_t>(rank), members)));
+      boards.push_back(std::move(*ParityBoard::prepare(links_.back()->neighbours(), most_bytes, shares_core[rank])));
+      announcements.push_back(boards.back()->announcement());
+    }
+    for (const auto& board : boards)
+      EXPECT_TRUE(board->connect(announcements));
+  }
+
+  /// Where the ranks write in the next exchange, in their pages.
+  std::vector<std::size_t> places(std::size_t bytes) const {
+    std::vector<std::size_t> all;
+    for (const auto& board : boards)
+      all.push_back(reinterpret_cast<std::uintptr_t>(board->begin(bytes)) % page_bytes);
+    return all;
+  }
+
+private:
+  std::vector<std::unique_ptr<ShmTransport>> transports_;
+  std::vector<std::unique_ptr<ShmLinks>> links_;
+
+public:
+  std::vector<std::unique_ptr<ParityBoard>> boards;
+};
+
+std::size_t different(const std::vector<std::size_t>& places) { return std::set(places.begin(), places.end()).size(); }
+
+/// A byte for each rank, exchange and place, so that nothing of another exchange passes for it.
+std::byte content(std::size_t rank, std::size_t exchange, std::size_t i) {
+  return static_cast<std::byte>(rank * 31 + exchange * 7 + i);
+}
+
+TEST(ParityBoard, BringsEachRanksPayloadToAll) {
+  for (const std::vector<bool>& shares : {std::vector{false, false, false}, {true, true, true}, {true, false, true}}) {
+    const ParityBoards all(shares);
+    std::size_t exchange = 0;
+    for (int turn = 0; turn < 3; ++turn)
+      for (const std::size_t bytes : {std::size_t{8}, narrow, narrow + 1, widest_in_slot, widest_in_slot + 1,
+                                      std::size_t{1000}, most_bytes, std::size_t{1}}) {
+        ++exchange;
+        for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+          auto* place = static_cast<std::byte*>(all.boards[rank]->begin(bytes));
+          for (std::size_t i = 0; i < bytes; ++i)
+            place[i] = content(rank, exchange, i);
+        }
+        EXPECT_EQ(all.boards[0]->arrived(1, bytes), nullptr) << "not published yet";
+        for (const auto& board : all.boards)
+          board->publish(bytes);
+        for (const auto& board : all.boards) {
+          for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+            const auto* payload = static_cast<const std::byte*>(board->arrived(rank, bytes));
+            ASSERT_NE(payload, nullptr) << bytes << " bytes of rank " << rank;
+            for (std::size_t i = 0; i < bytes; ++i)
+              ASSERT_EQ(payload[i], content(rank, exchange, i))
+                  << "byte " << i << " of " << bytes << " of rank " << rank;
+          }
+          board->take_back_next(bytes);
+        }
+      }
+  }
+}
+
+TEST(ParityBoard, TellsOfSecondParts) {
+  const ParityBoards all({false, true});
+  for (const auto& board : all.boards)
+    (void)board->begin(1024);
+  for (const auto& board : all.boards)
+    board->publish(1024);
+  EXPECT_NE(all.boards[0]->arrived(1, 1024), nullptr);
+  EXPECT_FALSE(all.boards[0]->rest_arrived(1));
+  all.boards[1]->publish_rest();
+  EXPECT_TRUE(all.boards[0]->rest_arrived(1));
+  EXPECT_FALSE(all.boards[1]->rest_arrived(0));
+}
+
+// Lines at the same place in the pages of several ranks put each other out of a core's first cache.
+TEST(ParityBoard, GivesEachRankAPlaceOfItsOwn) {
+  const ParityBoards all(std::vector<bool>(16, false));
+  for (int parity = 0; parity < 2; ++parity)
+    for (const std::size_t bytes : {narrow + 1, widest_in_slot, widest_in_slot + 1, most_bytes})
+      EXPECT_EQ(different(all.places(bytes)), 16U) << bytes << " bytes";
+}
+
+// Who looks for a number all the time is not to look before its own is written.
+TEST(ParityBoard, HasNarrowPayloadsAtOnePlaceWhereNobodySharesACore) {
+  const std::size_t bytes = 8;
+  const ParityBoards roomy(std::vector<bool>(16, false)), crowded(std::vector<bool>(16, true));
+  for (int parity = 0; parity < 2; ++parity) {
+    EXPECT_EQ(different(roomy.places(bytes)), 1U);
+    EXPECT_EQ(different(crowded.places(bytes)), 16U);
+  }
+}
+
+TEST(ParityBoard, RefusesSlotsOutsideASegment) {
+  const ParityBoards all({false, false});
+  auto transport = std::move(*ShmTransport::create(Backing::memfd, std::size_t{1} << 20));
+  const std::vector<PeerAddress> addresses{{1, transport->address()}};
+  const auto links = std::move(*transport->link_neighbours(addresses, 0, {true}));
+  const auto board = std::move(*ParityBoard::prepare(links->neighbours(), most_bytes, false));
+  const std::uint64_t outside[] = {std::size_t{1} << 20};
+  EXPECT_FALSE(board->connect(outside));
+}
+
+} // namespace
+} // namespace strata::transport::shm
