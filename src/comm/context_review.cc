@@ -63,9 +63,7 @@ Context::Way& Context::watched_way(Decision& decision) {
 void Context::begin_review(Decision& decision, std::size_t bytes) {
   Way& way = watched_way(decision);
   end_look(way);
-  // In one node with more ranks than cores, a call takes as long as others keep the core.
-  const bool tells_nothing = situation_.job.nodes == 1 && crowding_ == engine::Crowding::crowded;
-  if (tells_nothing || way.seconds <= 0) return;
+  if (way.seconds <= 0) return;
   tune::Look look(way.seconds, bytes, noise());
   if (!decision.review) decision.review = std::make_unique<Review>(look);
   Review& review = *decision.review;

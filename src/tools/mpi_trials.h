@@ -14,10 +14,10 @@ namespace strata::tools {
 /// Seconds of each of so many calls, made at a stretch, on this rank.
 using CallsOfOneSize = std::function<double(std::uint64_t calls)>;
 
-/// Makes calls of `bytes` on the communicator, a few at least, until strata tries no more ways, or until rank 0 has
-/// waited for `patience` seconds. Collective over MPI_COMM_WORLD.
-void finish_trials(const strata_mpi_introspection& strata, MPI_Comm communicator, std::uint64_t bytes, double patience,
-                   const CallsOfOneSize& run);
+/// Makes calls of `bytes` on the communicator, a few at least and for `least` seconds, until strata tries no more ways,
+/// or until rank 0 has waited for `patience` seconds. Collective over MPI_COMM_WORLD.
+void finish_trials(const strata_mpi_introspection& strata, MPI_Comm communicator, std::uint64_t bytes, double least,
+                   double patience, const CallsOfOneSize& run);
 
 /// While one lives, ways on trial may cost half of the time of calls on its communicator, so that a choice comes soon;
 /// unless STRATA_TRIAL says what they may cost. Trials that begin later are as in a job: strata may come to try ways

@@ -245,9 +245,9 @@ PerfRow Bench::measure(std::uint64_t bytes) {
     }
     fill_inputs(elements);
     const double patience = flags_.settling > 0 ? flags_.settling : 10 * flags_.seconds;
-    finish_trials(strata_, strata.communicator, bytes, patience, [&](auto calls) { return batch(strata, calls); });
+    finish_trials(strata_, strata.communicator, bytes, 0, patience, [&](auto calls) { return batch(strata, calls); });
     if (flags_.reproducible)
-      finish_trials(strata_, reproducible_, bytes, patience, [&](auto calls) { return batch(reproducible, calls); });
+      finish_trials(strata_, reproducible_, bytes, 0, patience, [&](auto calls) { return batch(reproducible, calls); });
   }
   row.predicted_seconds = choice_facts(strata_, MPI_COMM_WORLD, bytes).value("predicted_seconds", 0.0);
   const Schedule schedule = settle(native, strata);

@@ -37,10 +37,11 @@ struct MeasuredWay {
 
 /// What strata chose when nobody told it, against the best of all ways. Times are of a call, in the last contest.
 struct OwnChoice {
-  std::optional<tune::Way> way;         ///< none: it was still trying ways
-  std::optional<tune::Way> way_after;   ///< likewise, after all contests: what it came to prefer
-  double seconds = 0;                   ///< as strata goes by itself
-  std::optional<double> forced_seconds; ///< told to go that way; none: no way, or one that it could not be told
+  std::optional<tune::Way> way_at_first; ///< before ways were measured; none: it was still trying ways
+  std::optional<tune::Way> way;          ///< likewise, before the final
+  std::optional<tune::Way> way_after;    ///< likewise, after all contests: what it came to prefer
+  double seconds = 0;                    ///< as strata goes by itself
+  std::optional<double> forced_seconds;  ///< told to go that way; none: no way, or one that it could not be told
   MeasuredWay best;
   double native_seconds = 0;
   double doubt = 0; ///< how far these times may be off, as a part of them; see doubt_of_median()

@@ -46,12 +46,32 @@ std::string Sweep::settle_by_itself(std::uint64_t bytes) {
     MPI_Comm_free(&by_itself_);
     return {};
   }
+  return choose_in_calls(bytes, 0);
+}
+
+/// In calls of strata by itself alone, for `least` seconds or until it tries no more ways.
+std::string Sweep::choose_in_calls(std::uint64_t bytes, double least) {
   const HastyTrials hasty(strata_, by_itself_);
   const Contender itself{"", Runs::by_itself, true, {}, 1};
-  finish_trials(strata_, by_itself_, bytes, flags_.settling,
+  finish_trials(strata_, by_itself_, bytes, least, flags_.settling,
                 [&](std::uint64_t calls) { return batch(itself, bytes, calls); });
   const auto way = own_way(bytes);
   return on_all_ranks(way ? to_text(*way) : std::string());
+}
+
+/// As a program does that makes these calls all the time: while other ways were measured, the machine may have changed,
+/// which strata sees by its own calls only. What it goes by then takes part.
+std::string Sweep::go_on_by_itself(std::vector<Contender>& contenders, std::uint64_t bytes) {
+  std::string chosen = choose_in_calls(bytes, flags_.seconds);
+  const bool is_known =
+      std::any_of(contenders.begin(), contenders.end(), [&](const Contender& one) { return is_forced(one, chosen); });
+  if (chosen.empty() || is_known || strata_.use_way(&communicator_, bytes, chosen.c_str()) != 0) return chosen;
+  const auto itself = std::find_if(contenders.begin(), contenders.end(),
+                                   [](const Contender& one) { return one.runs == Runs::by_itself; });
+  Contender added{chosen, Runs::way, true, {}, itself->calls};
+  added.seconds = longest_of_all({batch(added, bytes, added.calls)});
+  contenders.push_back(std::move(added));
+  return chosen;
 }
 
 /// All ranks', on rank 0.
@@ -110,8 +130,10 @@ void Sweep::settle_doubts(std::vector<Contender>& contenders, std::uint64_t byte
 }
 
 /// Behind the final. Complete on rank 0, which decides who takes part.
-OwnChoice Sweep::judge(std::vector<Contender>& contenders, const std::string& chosen, std::uint64_t bytes) {
+OwnChoice Sweep::judge(std::vector<Contender>& contenders, const std::string& chosen_first, const std::string& chosen,
+                       std::uint64_t bytes) {
   OwnChoice own;
+  if (!chosen_first.empty()) own.way_at_first = way_in(chosen_first);
   if (!chosen.empty()) own.way = way_in(chosen);
   std::size_t best = 0; // the MPI library's own
   for (std::size_t i = 0; i < contenders.size(); ++i) {

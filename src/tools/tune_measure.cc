@@ -251,7 +251,8 @@ MeasuredSize Sweep::measure(std::uint64_t bytes) {
     between_nodes_ = facts.value("nodes", 1) > 1;
     drops_ = flags_.ways.empty();
     uncounted_part_ = between_nodes_ ? first_uncounted_part : 0;
-    const std::string chosen = flags_.by_itself ? settle_by_itself(bytes) : std::string();
+    const std::string chosen_first = flags_.by_itself ? settle_by_itself(bytes) : std::string();
+    std::string chosen = chosen_first;
     const double begin = clock_seconds();
     std::vector<Contender> all = contenders(bytes, chosen);
     choose_batches(all, bytes);
@@ -259,12 +260,13 @@ MeasuredSize Sweep::measure(std::uint64_t bytes) {
     const bool has_final = between_nodes_ || takes_part_by_itself();
     if (has_final) {
       lengthen_batches(all);
+      if (takes_part_by_itself()) chosen = go_on_by_itself(all, bytes);
       contest(all, finalists_of(all, chosen), bytes);
     }
     for (const Contender& one : all)
       if (one.runs != Runs::by_itself)
         (has_final && !one.is_left ? size.briefly : size.ways).push_back({way_in(one.words), median_of(one)});
-    if (takes_part_by_itself()) size.own = judge(all, chosen, bytes);
+    if (takes_part_by_itself()) size.own = judge(all, chosen_first, chosen, bytes);
   }
   if (takes_part_by_itself()) MPI_Comm_free(&by_itself_);
   MPI_Comm_free(&communicator_);

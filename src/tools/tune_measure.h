@@ -2,8 +2,8 @@
 // The timing of strata-tune: all ways of a size in turn, round after round, in one process. Ways that stay far behind
 // are left out of the later rounds; a way counts by the median of its rounds, and a round by the rank that took
 // longest. Between nodes, and where what strata chooses by itself is one of them, the best have a final; that choice
-// and the best then have another contest. All is in one launch, because two launches of one way differ by more than two
-// good ways do.
+// and the best then have another contest. Before the final, strata has some seconds of calls by itself, as in a job.
+// All is in one launch, because two launches of one way differ by more than two good ways do.
 #pragma once
 
 #include "tools/mpi_texts.h"
@@ -47,6 +47,8 @@ private:
 
   bool takes_part_by_itself() const { return by_itself_ != MPI_COMM_NULL; }
   std::string settle_by_itself(std::uint64_t bytes);
+  std::string choose_in_calls(std::uint64_t bytes, double least);
+  std::string go_on_by_itself(std::vector<Contender>& contenders, std::uint64_t bytes);
   std::optional<tune::Way> own_way(std::uint64_t bytes) const;
   void keep(std::vector<Contender>& contenders, std::vector<char> left) const;
   void lengthen_batches(std::vector<Contender>& contenders);
@@ -59,7 +61,8 @@ private:
   std::vector<char> finalists_of(const std::vector<Contender>& contenders, const std::string& chosen) const;
   std::uint64_t wrong_elements(const Contender& contender, std::uint64_t bytes) const;
   void check_results(OwnChoice& own, const std::vector<Contender>& contenders, std::uint64_t bytes) const;
-  OwnChoice judge(std::vector<Contender>& contenders, const std::string& chosen, std::uint64_t bytes);
+  OwnChoice judge(std::vector<Contender>& contenders, const std::string& chosen_first, const std::string& chosen,
+                  std::uint64_t bytes);
 
   const TuneFlags& flags_;
   const strata_mpi_introspection& strata_;

@@ -18,6 +18,7 @@ json text_of(const std::optional<tune::Way>& way) { return way ? json(to_text(*w
 
 json choice_of(const OwnChoice& own) {
   return {{"way", text_of(own.way)},
+          {"way_at_first", text_of(own.way_at_first)},
           {"way_after", text_of(own.way_after)},
           {"seconds", own.seconds},
           {"forced_seconds", own.forced_seconds ? json(*own.forced_seconds) : json(nullptr)},

@@ -20,7 +20,7 @@ constexpr double seconds_of_a_part = 10e-3, most_calls_of_a_looks_part = 4096;
 Look::Look(double seconds, std::size_t bytes, Noise noise)
     : calls_of_a_part_(bytes < fewer_calls_from ? fewest_calls : fewest_longer_calls), parts_(1) {
   seconds_.fill(std::numeric_limits<double>::infinity());
-  if (noise != Noise::network || seconds >= long_call_seconds) return;
+  if (noise == Noise::little || seconds >= long_call_seconds) return;
   parts_ = most_parts;
   const double calls = std::min(seconds_of_a_part / std::max(seconds, 1e-9), most_calls_of_a_looks_part);
   calls_of_a_part_ = std::max(calls_of_a_part_, static_cast<std::uint32_t>(std::lround(calls)));

@@ -3,8 +3,8 @@
 //
 // With more ranks than cores, and over networks, calls have spells. (Three nodes of one rank on two cores, 4 bytes: in
 // 8% of the time they take more than 1.5 times as long as usual, in spells of 3 to 40 ms.) A few calls in a row all lie
-// in one spell, or in none. So between nodes a look at short calls has parts that together outlast a spell, and tells
-// the mean of the faster half of them, as the final of a trial does of its rounds (trial.h). Long calls outlast spells.
+// in one spell, or in none. So there a look at short calls has parts that together outlast a spell, and tells the mean
+// of the faster half of them, as the final of a trial does of its rounds (trial.h). Long calls outlast spells.
 #pragma once
 
 #include "tune/trial.h"

@@ -3,8 +3,6 @@
 #include "context_calls.h"
 #include "thread_bootstrap.h"
 
-#include "base/core_share.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -105,8 +103,6 @@ void expect_counted(const Context& context, const Caller& caller) {
 
 // Of 8 KiB, the latency path wins nearly always; of 256 KiB, schedules may.
 TEST(ContextReview, TriesAllWaysOfANodeAnewWhenCallsTakeLonger) {
-  const CoreShare share = core_share();
-  if (cores_together(std::vector{share, share}) < 2) GTEST_SKIP() << "ranks that share one core are not watched";
   for (const std::int64_t count : {2048, 65536}) {
     std::atomic<bool> too_slow = false;
     ThreadJob job({options_that_try(), options_that_try()}, {}, ThreadJob::Cores::all);

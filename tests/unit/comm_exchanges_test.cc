@@ -7,8 +7,6 @@
 #include "sharing_driver.h"
 #include "thread_bootstrap.h"
 
-#include "base/core_share.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -223,8 +221,6 @@ TEST(AnExchange, FailsBetweenMachines) {
 
 /// A look at how long calls take, after the trial.
 TEST(AnExchange, FailsInALook) {
-  const CoreShare share = core_share();
-  if (cores_together(std::vector{share, share}) < 2) GTEST_SKIP() << "ranks that share one core are not watched";
   const Options options = ThreadJob::options_for_tests();
   ThreadJob job({options, options}, {}, ThreadJob::Cores::all);
   std::array<std::uint64_t, 2> calls_of_strata{};

@@ -74,6 +74,7 @@ MeasuredSize with_choice(std::optional<tune::Way> way) {
   MeasuredSize size{1024, {took("native", 9), took("ring", 2), took("board", 1.9)}};
   OwnChoice own;
   own.way = std::move(way);
+  own.way_at_first = took("ring", 9).way;
   own.way_after = took("native", 9).way;
   own.seconds = 2.1e-6;
   if (own.way) own.forced_seconds = 2e-6;
@@ -117,6 +118,7 @@ TEST(TunedDocument, HasAllTimesAndStratasOwnChoice) {
   EXPECT_EQ(row["briefly"], (nlohmann::json{{"direct", 1 * 1e-6}}));
   EXPECT_EQ(row["ways"], (nlohmann::json{{"native", 9 * 1e-6}, {"ring", 2 * 1e-6}, {"board", 1.9 * 1e-6}}));
   EXPECT_EQ(row["by_itself"], (nlohmann::json{{"way", "ring"},
+                                              {"way_at_first", "ring"},
                                               {"way_after", "native"},
                                               {"seconds", 2.1e-6},
                                               {"forced_seconds", 2e-6},

@@ -36,13 +36,15 @@ TEST(Look, HasFewLongCalls) {
   EXPECT_EQ(Look(1e-4, many_bytes, Noise::little).calls(), 4u);
 }
 
-TEST(Look, OutlastsASpellBetweenNodes) {
+TEST(Look, OutlastsASpellBetweenNodesAndWhereRanksShareCores) {
   constexpr double usual = 40e-6, in_a_spell = 100e-6;
-  const Look look(usual, few_bytes, Noise::network);
-  EXPECT_NEAR(look.calls() * usual, 50e-3, 1e-3);
-  for (const double begin : {0.0, 3e-3, 10e-3, 35e-3})
-    EXPECT_NEAR(seen(look, usual, begin, 18e-3, in_a_spell), usual, usual / 100) << begin;
-  EXPECT_NEAR(seen(look, usual, 0, 1, in_a_spell), in_a_spell, in_a_spell / 100) << "no spell any more";
+  for (const Noise noise : {Noise::network, Noise::shared_cores}) {
+    const Look look(usual, few_bytes, noise);
+    EXPECT_NEAR(look.calls() * usual, 50e-3, 1e-3);
+    for (const double begin : {0.0, 3e-3, 10e-3, 35e-3})
+      EXPECT_NEAR(seen(look, usual, begin, 18e-3, in_a_spell), usual, usual / 100) << begin;
+    EXPECT_NEAR(seen(look, usual, 0, 1, in_a_spell), in_a_spell, in_a_spell / 100) << "no spell any more";
+  }
 }
 
 TEST(Look, HasSoManyCallsAtMost) {
