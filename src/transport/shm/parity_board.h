@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The latency path: an exchange of small payloads among all ranks of a node, at the price of one flag.
 //
-// Every rank owns two slots of two lines, used in turn, and a ring of payloads. For exchange n it writes its payload,
-// into the slot n mod 2 if it fits there, else into the next place of the ring, and then the number n into that slot;
-// it reads the same places of every peer once the number n stands in the peer's slot. A slot begins with its number;
-// while that is looked for, the second line is fetched again and again with the first where the payload reaches into
-// it, so that both come at once.
+// Every rank owns two slots of two lines, used in turn, and a ring of payloads (and two more slots for payloads that
+// share the line of a number; below). For exchange n it writes its payload, into the slot n mod 2 if it fits there,
+// else into the next place of the ring, and then the number n into that slot; it reads the same places of every peer
+// once the number n stands in the peer's slot. A slot begins with its number; while that is looked for, the second line
+// is fetched again and again with the first where the payload reaches into it, so that both come at once.
 //
 // Why two slots are enough, without acknowledgements: a rank writes slot n mod 2 again in exchange n + 2, after it has
 // completed n + 1, so after every peer had published n + 1; a peer publishes n + 1 only after it has completed n, that
