@@ -108,7 +108,7 @@ TEST(ParityBoard, GivesEachRankAPlaceOfItsOwn) {
       EXPECT_EQ(different(all.places(bytes)), 16U) << bytes << " bytes";
 }
 
-// Who looks for a number all the time is not to look before its own is written.
+// There it is the faster one, where ranks look for numbers all the time.
 TEST(ParityBoard, HasNarrowPayloadsAtOnePlaceWhereNobodySharesACore) {
   const std::size_t bytes = 8;
   const ParityBoards roomy(std::vector<bool>(16, false)), crowded(std::vector<bool>(16, true));

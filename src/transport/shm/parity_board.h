@@ -24,9 +24,8 @@
 // an EPYC of family 25, all at the same place and each at its own (mapped one page further per rank, but at the same
 // place in it: as the latter): eight ranks on two cores 64 B 7.3 and 6.7, 2 KiB 9.3 and 8.2, 16 KiB 29.5 and 24.2; two
 // with a core each 64 B 0.12 and 0.09, 256 B 0.16 and 0.15. But where a payload shares the line of its number, and
-// ranks look for it all the time, the same place is the better one (8 B between two near cores 0.05 and 0.07, between
-// far ones 0.19 and 0.25): probably because a rank that has just written its own line is kept from fetching the peer's
-// a moment before the peer writes it.
+// ranks look for it all the time, the same place is the better one, for a reason that is not known (8 B between two
+// near cores 0.05 and 0.07, between far ones 0.19 and 0.25; mapped one page further 0.25, too).
 //
 // A line that a core has just written is fetched from that core's own cache, by way of a cache that all share or of
 // what keeps account of the lines there. Some processors move it on to the shared cache when asked (CLDEMOTE, Intel
