@@ -59,14 +59,13 @@ bool Context::is_needed_here(std::int32_t cpu, std::size_t bytes) const {
 }
 
 const void* Context::await_long(std::size_t rank, std::size_t bytes) {
-  const transport::shm::ParityBoard& board = *board_;
+  transport::shm::ParityBoard& board = *board_;
   const bool crowded = crowding_ == engine::Crowding::crowded;
   waiting_bytes_ = bytes;
   engine::Waiter waiter(watch_.begin(*this), crowding_);
-  auto& own_cpu = neighbours_->neighbours()->own->view().header().cpu;
   for (;;) {
     const std::int32_t cpu = engine::current_cpu();
-    if (own_cpu.load(std::memory_order_relaxed) != cpu) own_cpu.store(cpu, std::memory_order_relaxed);
+    board.is_seen_on(cpu);
     const bool shares = crowded && is_needed_here(cpu, bytes);
     for (int i = 0; i < (shares ? 1 : 16); ++i) {
       if (!is_missing(rank, bytes)) {

@@ -117,14 +117,26 @@ TEST(ParityBoard, HasNarrowPayloadsAtOnePlaceWhereNobodySharesACore) {
   }
 }
 
+TEST(ParityBoard, TellsWhichProcessorsPeersAreOn) {
+  const ParityBoards all({true, true, false});
+  EXPECT_EQ(all.boards[0]->cpu_of(1), -1) << "nobody has waited yet";
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    all.boards[rank]->is_seen_on(static_cast<std::int32_t>(7 + rank));
+  EXPECT_EQ(all.boards[0]->cpu_of(1), 8);
+  EXPECT_EQ(all.boards[0]->cpu_of(2), 9);
+  EXPECT_EQ(all.boards[2]->cpu_of(0), 7);
+  EXPECT_EQ(all.boards[2]->cpu_of(2), -1) << "its own, which nobody waits for";
+}
+
 TEST(ParityBoard, RefusesSlotsOutsideASegment) {
   const ParityBoards all({false, false});
   auto transport = std::move(*ShmTransport::create(Backing::memfd, std::size_t{1} << 20));
   const std::vector<PeerAddress> addresses{{1, transport->address()}};
   const auto links = std::move(*transport->link_neighbours(addresses, 0, {true}));
   const auto board = std::move(*ParityBoard::prepare(links->neighbours(), most_bytes, false));
-  const std::uint64_t outside[] = {std::size_t{1} << 20};
+  const std::uint64_t outside[] = {std::size_t{1} << 20}, within_a_line[] = {4096 + 8};
   EXPECT_FALSE(board->connect(outside));
+  EXPECT_FALSE(board->connect(within_a_line));
 }
 
 } // namespace

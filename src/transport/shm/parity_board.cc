@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -19,7 +20,8 @@ ParityBoard::ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size
 Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const Neighbours> neighbours,
                                                           std::size_t most_bytes, bool shares_core) {
   std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes, shares_core));
-  const std::size_t bytes = place_of(different_places - 1) + ring_offset + places * lines(most_bytes);
+  const std::size_t used_places = std::min(board->neighbours_->views.size(), different_places);
+  const std::size_t bytes = place_of(used_places - 1) + ring_offset + places * lines(most_bytes);
   auto lease = board->neighbours_->own->lease(bytes);
   if (!lease) return lease.error();
   board->offset_ = *lease;
@@ -32,6 +34,7 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
     for (const std::size_t number :
          {narrow_offset + slot_bytes * parity, place + slot_bytes * parity, place + rests_offset + line_bytes * parity})
       new (own + number) std::atomic<std::uint64_t>(0);
+  new (own + place + cpu_offset) std::atomic<std::int32_t>(-1);
   return board;
 }
 
@@ -40,13 +43,14 @@ Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
   for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
     const View& view = rank == self_ ? neighbours_->own->view() : *neighbours_->views[rank];
     const std::uint64_t offset = announcements[rank] & ~shares_core_flag;
-    if (!view.contains(offset, leased_))
-      return Error{ErrorKind::peer, fmt::format("rank {} announced slots outside its segment", rank)};
-    boards_.push_back(view.at(offset));
-    wide_.push_back(boards_.back() + place_of(rank));
+    if (offset % line_bytes != 0 || !view.contains(offset, leased_))
+      return Error{ErrorKind::peer,
+                   fmt::format("rank {} announced slots outside its segment, or not at the begin of a line", rank)};
+    std::byte* memory = view.at(offset);
+    wide_.push_back(memory + place_of(rank));
     const bool shares_core = (announcements[rank] & shares_core_flag) != 0;
-    narrow_.push_back(shares_core ? wide_.back() : boards_.back() + narrow_offset);
-    if (rank != self_) populate(boards_.back(), leased_);
+    narrow_.push_back(shares_core ? wide_.back() : memory + narrow_offset);
+    if (rank != self_) populate(memory, leased_);
   }
   connected_ = true;
   return ok();
@@ -63,18 +67,14 @@ bool ParityBoard::can_demote() {
 #endif
 }
 
-std::int32_t ParityBoard::cpu_of(std::size_t rank) const {
-  return rank == self_ ? -1 : neighbours_->views[rank]->header().cpu.load(std::memory_order_relaxed);
-}
-
 void ParityBoard::depart() {
-  for (std::size_t rank = 0; rank < boards_.size(); ++rank)
+  for (std::size_t rank = 0; rank < wide_.size(); ++rank)
     if (rank != self_) departed(rank).fetch_add(1, std::memory_order_release);
   blocks_are_left();
 }
 
 bool ParityBoard::quiescent() const {
-  return !connected_ || departed(self_).load(std::memory_order_acquire) + 1 == boards_.size();
+  return !connected_ || departed(self_).load(std::memory_order_acquire) + 1 == wide_.size();
 }
 
 ParityBoard::~ParityBoard() {

@@ -20,12 +20,13 @@
 //
 // Peers' memory is mapped at distances of large powers of two. Of lines at the same place in a page there, a core of an
 // AMD processor keeps one in its first cache, which finds a line's way by a hash of the address (Lipp et al., "Take A
-// Way", AsiaCCS 2020, section 3). So each rank has its slots and its ring at a place of its own in its pages. In us on
-// an EPYC of family 25, all at the same place and each at its own (mapped one page further per rank, but at the same
-// place in it: as the latter): eight ranks on two cores 64 B 7.3 and 6.7, 2 KiB 9.3 and 8.2, 16 KiB 29.5 and 24.2; two
-// with a core each 64 B 0.12 and 0.09, 256 B 0.16 and 0.15. But where a payload shares the line of its number, and
-// ranks look for it all the time, the same place is the better one, for a reason that is not known (8 B between two
-// near cores 0.05 and 0.07, between far ones 0.19 and 0.25; mapped one page further 0.25, too).
+// Way", AsiaCCS 2020, section 3). So each rank has its slots, its ring and the word that tells its CPU at a place of
+// its own, in a page of its own. In us on an EPYC of family 25, all at the same place and each at its own: eight ranks
+// on two cores 64 B 7.3 and 6.7, 2 KiB 9.3 and 8.2, 16 KiB 29.5 and 24.2; two with a core each 64 B 0.12 and 0.09, 256
+// B 0.16 and 0.15. (Of that, the word of the CPU makes 3%, and the other page 2% of 6 and 16 KiB, which have lines at
+// all places in a page.) But where a payload shares the line of its number, and ranks look for it all the time, the
+// same place is the better one, for a reason that is not known (8 B between two near cores 0.05 and 0.07, between far
+// ones 0.19 and 0.25; mapped one page further 0.25, too).
 //
 // A line that a core has just written is fetched from that core's own cache, by way of a cache that all share or of
 // what keeps account of the lines there. Some processors move it on to the shared cache when asked (CLDEMOTE, Intel
@@ -126,8 +127,13 @@ public:
     for (std::size_t i = 0; i < std::min(bytes, most); i += line_bytes)
       prefetch_to_write(next + i);
   }
-  /// The CPU that `rank` was last seen on.
-  std::int32_t cpu_of(std::size_t rank) const;
+  /// The CPU that `rank` was last seen on: a rank that waits yields when it shares that CPU. -1: this rank, or not
+  /// known.
+  std::int32_t cpu_of(std::size_t rank) const { return rank == self_ ? -1 : cpu(rank).load(std::memory_order_relaxed); }
+  /// Where this rank is now.
+  void is_seen_on(std::int32_t now) {
+    if (cpu(self_).load(std::memory_order_relaxed) != now) cpu(self_).store(now, std::memory_order_relaxed);
+  }
 
   void depart();
   bool quiescent() const;
@@ -152,11 +158,12 @@ private:
   static constexpr std::size_t slot_bytes = 2 * line_bytes;
   static constexpr std::size_t least_parted = 1024, most_parted = 2048;
   // The memory of a rank: the line of departures, two slots at the same place on all ranks, and what each has at its
-  // own place: two slots, the lines of second parts, and the ring.
+  // own place: two slots, the lines of second parts, the word of its CPU, and the ring.
   static constexpr std::size_t narrow_offset = line_bytes, own_place_offset = narrow_offset + 2 * slot_bytes;
-  static constexpr std::size_t rests_offset = 2 * slot_bytes, ring_offset = rests_offset + 2 * line_bytes;
-  /// From one rank's place to the next one's: behind its slots and second parts.
-  static constexpr std::size_t distance = ring_offset, different_places = 32;
+  static constexpr std::size_t rests_offset = 2 * slot_bytes, cpu_offset = rests_offset + 2 * line_bytes;
+  static constexpr std::size_t ring_offset = cpu_offset + line_bytes;
+  /// From one rank's place to the next one's: into another page, and there behind what is before the ring.
+  static constexpr std::size_t distance = 4096 + ring_offset, different_places = 16;
   static constexpr std::uint64_t shares_core_flag = 1; ///< of an announcement, which is a multiple of a line
   static constexpr std::size_t place_of(std::size_t rank) {
     return own_place_offset + rank % different_places * distance;
@@ -182,8 +189,11 @@ private:
     return fits_in_slot(bytes) ? slot(rank, bytes, number_) + sizeof(std::uint64_t)
                                : wide_[rank] + ring_offset + place_;
   }
+  std::atomic<std::int32_t>& cpu(std::size_t rank) const {
+    return *reinterpret_cast<std::atomic<std::int32_t>*>(wide_[rank] + cpu_offset);
+  }
   std::atomic<std::uint32_t>& departed(std::size_t rank) const {
-    return *reinterpret_cast<std::atomic<std::uint32_t>*>(boards_[rank]);
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(wide_[rank] - place_of(rank));
   }
 
   std::shared_ptr<const Neighbours> neighbours_;
@@ -196,7 +206,6 @@ private:
   std::uint64_t offset_ = 0;
   std::size_t leased_ = 0;
   std::vector<std::byte*> narrow_, wide_; ///< the slots of payloads that are narrow, and of all others; by rank
-  std::vector<std::byte*> boards_;        ///< where the memory begins; by rank
 };
 
 } // namespace strata::transport::shm

@@ -23,7 +23,7 @@ namespace strata::transport::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::uint32_t layout_version = 3;
+constexpr std::uint32_t layout_version = 4;
 constexpr char file_name[] = "/memfd:strata"; ///< as /proc shows it
 
 /// The address of a segment, sent as bytes between processes of the same build.
@@ -177,7 +177,6 @@ Result<std::unique_ptr<Segment>> Segment::create(Backing backing, std::size_t mo
   header->nonce = address.nonce;
   header->version = layout_version;
   header->has_left.store(0, std::memory_order_relaxed);
-  header->cpu.store(-1, std::memory_order_release);
   segment->address_.assign(reinterpret_cast<const char*>(&address), sizeof address);
   segment->free_[page_bytes] = bytes - page_bytes;
   return segment;

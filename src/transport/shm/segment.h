@@ -29,10 +29,8 @@ inline constexpr std::size_t line_bytes = 64;
 struct SegmentHeader {
   std::uint64_t nonce;
   std::uint32_t version;
-  /// The CPU on which the owner was seen last, or -1: a rank that waits yields when it shares that CPU.
-  alignas(line_bytes) std::atomic<std::int32_t> cpu;
   /// 1 when the owner has left in good order: that it has ended then is no trouble.
-  std::atomic<std::int32_t> has_left;
+  alignas(line_bytes) std::atomic<std::int32_t> has_left;
   alignas(line_bytes) Activity activity;
 };
 
