@@ -10,14 +10,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace strata::tools {
 namespace {
 
 constexpr double close_to_best = 1.25;
-/// Of a time: with two of them, a ratio is known to 1.5%. But for no longer than so many contests.
-constexpr double small_doubt = 0.01, contests_of_doubt = 3;
+/// Of a time: with two of them, a ratio is known to 1.5%. But for no longer than so many contests; where strata's
+/// choice seems to differ from the best, in whichever direction, for so many more.
+constexpr double small_doubt = 0.01, contests_of_doubt = 3, small_difference = 0.03, contests_of_difference = 12;
 
 /// Rank 0's.
 std::string on_all_ranks(std::string text) {
@@ -117,12 +119,20 @@ double Sweep::doubt_among(const std::vector<Contender>& contenders) {
   return doubt;
 }
 
+/// Of strata by itself, from the best of the ways in the first contest.
+double Sweep::difference_from(const Contender& best, const std::vector<Contender>& contenders) {
+  for (const Contender& one : contenders)
+    if (one.runs == Runs::by_itself) return std::abs(median_of(one) / median_of(best) - 1);
+  return 0;
+}
+
 /// More rounds of a contest, where times vary so much that those that it had do not tell the medians. By rank 0's word.
-void Sweep::settle_doubts(std::vector<Contender>& contenders, std::uint64_t bytes) const {
+void Sweep::settle_doubts(std::vector<Contender>& contenders, std::size_t best, std::uint64_t bytes) const {
   const double begin = clock_seconds();
   for (;;) {
-    int goes_on =
-        doubt_among(contenders) > small_doubt && clock_seconds() - begin < contests_of_doubt * flags_.seconds ? 1 : 0;
+    const bool differs = difference_from(contenders[best], contenders) > small_difference;
+    const double most = (contests_of_doubt + (differs ? contests_of_difference : 0)) * flags_.seconds;
+    int goes_on = doubt_among(contenders) > small_doubt && clock_seconds() - begin < most ? 1 : 0;
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (goes_on == 0) return;
     run_round(contenders, bytes);
@@ -144,7 +154,7 @@ OwnChoice Sweep::judge(std::vector<Contender>& contenders, const std::string& ch
   for (std::size_t i = 0; i < contenders.size(); ++i)
     left.push_back(is_compared(contenders[i], chosen) || i == best ? 1 : 0);
   contest(contenders, left, bytes);
-  settle_doubts(contenders, bytes);
+  settle_doubts(contenders, best, bytes);
 
   own.doubt = doubt_among(contenders);
   own.best = MeasuredWay{way_in(contenders[best].words), median_of(contenders[best])};

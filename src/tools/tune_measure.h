@@ -54,7 +54,8 @@ private:
   void lengthen_batches(std::vector<Contender>& contenders);
   void contest(std::vector<Contender>& contenders, std::vector<char> left, std::uint64_t bytes);
   static double doubt_among(const std::vector<Contender>& contenders);
-  void settle_doubts(std::vector<Contender>& contenders, std::uint64_t bytes) const;
+  static double difference_from(const Contender& best, const std::vector<Contender>& contenders);
+  void settle_doubts(std::vector<Contender>& contenders, std::size_t best, std::uint64_t bytes) const;
   static bool is_forced(const Contender& one, const std::string& chosen);
   static bool is_compared(const Contender& one, const std::string& chosen);
   static double median_of(const Contender& one);
