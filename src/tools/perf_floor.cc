@@ -5,6 +5,7 @@
 // A copy by a device is started and waited for, each by itself: a call that blocks cannot do with less, and of short
 // vectors that is all that it takes. The host's are made one after the other.
 #include "base/elapsed.h"
+#include "base/rounding.h"
 #include "tools/perf_measure.h"
 
 #include <algorithm>
@@ -23,7 +24,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t batches = 9;
 constexpr std::uint64_t flag_rounds = 2000;
 constexpr std::uint64_t most_waits = 500; ///< for a device, in a batch: milliseconds
-constexpr std::size_t piece_bytes = std::size_t{256} << 10, places = 4;
+constexpr std::size_t piece_bytes = std::size_t{256} << 10, line_bytes = 64;
+/// Places of pieces in the ring that are used in turn: a few, which stay in the cores' own caches, or all that there is
+/// room for, which go on to a cache that the cores share. What is faster depends on the size.
+constexpr std::size_t few_places = 4, ring_bytes = 4 * few_places * piece_bytes;
 
 /// Calls of a batch of a millisecond or less.
 std::uint64_t calls_of(std::uint64_t bytes) {
@@ -35,9 +39,14 @@ struct Shared {
   alignas(64) std::atomic<std::uint64_t> flag;
   alignas(64) std::atomic<std::uint64_t> written; ///< pieces, ever
   alignas(64) std::atomic<std::uint64_t> read;    ///< of the other's
-  alignas(64) std::byte pieces[places][piece_bytes];
+  alignas(64) std::byte ring[ring_bytes];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// A vector goes in these.
+std::size_t piece_of(std::uint64_t bytes) {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes));
+}
 
 void wait_for(const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
   for (std::uint64_t spins = 1; counter.load(std::memory_order_acquire) < value; ++spins)
@@ -103,36 +112,44 @@ double NodePair::flag_seconds() {
   return spread_of(seconds).median;
 }
 
-void NodePair::exchange(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+/// The other reads a place before it is written again.
+void NodePair::exchange(std::byte* to, const std::byte* from, std::uint64_t bytes, std::size_t places) {
   State& state = *state_;
-  for (std::uint64_t first = 0; first < bytes; first += piece_bytes, ++state.pieces) {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes - first));
-    const std::size_t place = state.pieces % places;
+  const std::size_t most = piece_of(bytes), place_bytes = rounded_up(most, line_bytes);
+  for (std::uint64_t first = 0; first < bytes; first += most, ++state.pieces) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(most, bytes - first));
+    const std::size_t place = state.pieces % places * place_bytes;
     if (state.pieces >= places) wait_for(state.other->read, state.pieces - places + 1);
-    std::memcpy(state.own->pieces[place], from + first, size);
+    std::memcpy(state.own->ring + place, from + first, size);
     state.own->written.store(state.pieces + 1, std::memory_order_release);
     wait_for(state.other->written, state.pieces + 1);
-    std::memcpy(to + first, state.other->pieces[place], size);
+    std::memcpy(to + first, state.other->ring + place, size);
     state.own->read.store(state.pieces + 1, std::memory_order_release);
   }
 }
 
-double NodePair::exchanges(std::uint64_t calls, void* to, const void* from, std::uint64_t bytes) {
+double NodePair::exchanges(std::uint64_t calls, void* to, const void* from, std::uint64_t bytes, std::size_t places) {
   const auto started = Clock::now();
   for (std::uint64_t call = 0; call < calls; ++call)
-    exchange(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+    exchange(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, places);
   return seconds_since(started) / static_cast<double>(calls);
 }
 
 double NodePair::exchange_seconds(void* to, const void* from, std::uint64_t bytes) {
+  return std::min(exchange_seconds(to, from, bytes, few_places),
+                  exchange_seconds(to, from, bytes, ring_bytes / rounded_up(piece_of(bytes), line_bytes)));
+}
+
+double NodePair::exchange_seconds(void* to, const void* from, std::uint64_t bytes, std::size_t places) {
   MPI_Barrier(MPI_COMM_WORLD);
   // Where others use these cores, an exchange may take a slice of the scheduler.
   constexpr std::uint64_t first_calls = 4;
-  std::uint64_t calls = takes_part() ? calls_for(1e-3, exchanges(first_calls, to, from, bytes), 1, calls_of(bytes)) : 0;
+  std::uint64_t calls =
+      takes_part() ? calls_for(1e-3, exchanges(first_calls, to, from, bytes, places), 1, calls_of(bytes)) : 0;
   MPI_Bcast(&calls, 1, MPI_UINT64_T, 0, state_->node);
   std::vector<double> seconds;
   for (std::size_t batch = 0; takes_part() && batch < batches; ++batch)
-    seconds.push_back(exchanges(calls, to, from, bytes));
+    seconds.push_back(exchanges(calls, to, from, bytes, places));
   MPI_Barrier(MPI_COMM_WORLD);
   return spread_of(seconds).median;
 }

@@ -25,14 +25,17 @@ public:
   /// Seconds until a flag that one sets in shared memory is seen by the other; 0 when rank 0 is alone in its node.
   double flag_seconds();
   /// Seconds in which each gets the other's vector of `bytes`: it writes its own to shared memory and reads the
-  /// other's, by the C library's copies, a piece at a time. Likewise 0.
+  /// other's, by the C library's copies, a piece at a time. The shorter of two times, with few places in turn and
+  /// with many. Likewise 0.
   double exchange_seconds(void* to, const void* from, std::uint64_t bytes);
 
 private:
   struct State;
   bool takes_part() const;
-  void exchange(std::byte* to, const std::byte* from, std::uint64_t bytes);
-  double exchanges(std::uint64_t calls, void* to, const void* from, std::uint64_t bytes);
+  // With so many places in turn.
+  double exchange_seconds(void* to, const void* from, std::uint64_t bytes, std::size_t places);
+  void exchange(std::byte* to, const std::byte* from, std::uint64_t bytes, std::size_t places);
+  double exchanges(std::uint64_t calls, void* to, const void* from, std::uint64_t bytes, std::size_t places);
 
   std::unique_ptr<State> state_;
 };
