@@ -132,8 +132,10 @@ tune::Choice Context::choice_for(std::size_t bytes) const {
 }
 
 Status Context::make_board() {
+  const bool crowded = crowding_ == engine::Crowding::crowded;
+  const std::size_t ring_bytes = crowded ? 0 : tune::board_ring_bytes(ranks_, process_.facts().core_cache);
   auto prepared = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_),
-                                                       crowding_ == engine::Crowding::crowded);
+                                                       ring_bytes, crowded);
   std::unique_ptr<transport::shm::ParityBoard>& board = left_->unsettled_board;
   if (prepared) board = std::move(*prepared);
   PlanCard mine{};

@@ -14,9 +14,12 @@ struct LocalFacts {
   RankFacts place;
   CoreShare cores;                    ///< what it may use of them
   std::uint64_t last_level_cache = 0; ///< bytes of the largest cache above this process' cores; 0 unknown
-  std::string network_switch;         ///< that this node is at by the scheduler's word; empty: it says nothing
-  std::string machine;                ///< one line: "1 package, 2 cores, 32 MiB L3"
-  std::string trouble;                ///< why hwloc could not be asked; empty when it was
+  /// Bytes of the largest cache that one of these cores has to itself. 0: there is none, or it is not known, or this
+  /// process is bound to some threads of a core only, so that another may use the same cache.
+  std::uint64_t core_cache = 0;
+  std::string network_switch; ///< that this node is at by the scheduler's word; empty: it says nothing
+  std::string machine;        ///< one line: "1 package, 2 cores, 32 MiB L3"
+  std::string trouble;        ///< why hwloc could not be asked; empty when it was
 };
 
 /// Asks the module hwloc.so. Without it only `cores` is known, and `trouble` says why. Takes some milliseconds:

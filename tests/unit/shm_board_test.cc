@@ -12,10 +12,12 @@ namespace {
 constexpr std::size_t page_bytes = 4096, most_bytes = 8192;
 constexpr std::size_t narrow = 56, widest_in_slot = 120;
 
-/// Of one process, which plays all ranks; `shares_core`: by rank.
+/// Of one process, which plays all ranks, each with a segment of a megabyte. By rank: `shares_core`, and `ring_bytes`,
+/// which are 0 where not given.
 class ParityBoards {
 public:
-  explicit ParityBoards(const std::vector<bool>& shares_core) {
+  explicit ParityBoards(const std::vector<bool>& shares_core, std::vector<std::size_t> ring_bytes = {}) {
+    ring_bytes.resize(shares_core.size());
     std::vector<PeerAddress> addresses;
     for (std::uint64_t rank = 0; rank < shares_core.size(); ++rank) {
       transports_.push_back(std::move(*ShmTransport::create(Backing::memfd, std::size_t{1} << 20)));
@@ -26,7 +28,8 @@ public:
     for (std::size_t rank = 0; rank < shares_core.size(); ++rank) {
       links_.push_back(
           std::move(*transports_[rank]->link_neighbours(addresses, static_cast<std::int32_t>(rank), members)));
-      boards.push_back(std::move(*ParityBoard::prepare(links_.back()->neighbours(), most_bytes, shares_core[rank])));
+      boards.push_back(std::move(
+          *ParityBoard::prepare(links_.back()->neighbours(), most_bytes, ring_bytes[rank], shares_core[rank])));
       announcements.push_back(boards.back()->announcement());
     }
     for (const auto& board : boards)
@@ -58,7 +61,7 @@ std::byte content(std::size_t rank, std::size_t exchange, std::size_t i) {
 
 TEST(ParityBoard, BringsEachRanksPayloadToAll) {
   for (const std::vector<bool>& shares : {std::vector{false, false, false}, {true, true, true}, {true, false, true}}) {
-    const ParityBoards all(shares);
+    const ParityBoards all(shares, {8 * most_bytes, 0, 16 * most_bytes});
     std::size_t exchange = 0;
     for (int turn = 0; turn < 3; ++turn)
       for (const std::size_t bytes : {std::size_t{8}, narrow, narrow + 1, widest_in_slot, widest_in_slot + 1,
@@ -128,15 +131,39 @@ TEST(ParityBoard, TellsWhichProcessorsPeersAreOn) {
   EXPECT_EQ(all.boards[2]->cpu_of(2), -1) << "its own, which nobody waits for";
 }
 
+// Who reads a place must look for it where its owner wrote it.
+TEST(ParityBoard, HasRingsAsLongAsTheShortest) {
+  for (const auto& [ring_bytes, agreed] : {std::pair{std::vector<std::size_t>{0, 0}, 4 * most_bytes},
+                                           {{8 * most_bytes, 8 * most_bytes}, 8 * most_bytes},
+                                           {{16 * most_bytes - 1, 8 * most_bytes}, 8 * most_bytes},
+                                           {{8 * most_bytes, 4 * most_bytes + 1}, 4 * most_bytes}}) {
+    const ParityBoards all({false, false}, ring_bytes);
+    for (const auto& board : all.boards)
+      EXPECT_EQ(board->ring_bytes(), agreed);
+    std::set<std::size_t> places;
+    for (std::size_t exchange = 0; exchange < 2 * agreed / most_bytes; ++exchange)
+      places.insert(reinterpret_cast<std::uintptr_t>(all.boards[0]->begin(most_bytes)));
+    EXPECT_EQ(places.size(), agreed / most_bytes);
+    EXPECT_EQ(*places.rbegin() - *places.begin(), agreed - most_bytes);
+  }
+}
+
+TEST(ParityBoard, HasALongRingOnlyWhereMuchOfTheSegmentIsLeft) {
+  EXPECT_EQ(ParityBoards({false, false}, {12 * most_bytes, 12 * most_bytes}).boards[0]->ring_bytes(), 8 * most_bytes);
+  EXPECT_EQ(ParityBoards({false, false}, {16 * most_bytes, 16 * most_bytes}).boards[0]->ring_bytes(), 4 * most_bytes)
+      << "with its slots more than an eighth of a megabyte";
+}
+
 TEST(ParityBoard, RefusesSlotsOutsideASegment) {
   const ParityBoards all({false, false});
   auto transport = std::move(*ShmTransport::create(Backing::memfd, std::size_t{1} << 20));
   const std::vector<PeerAddress> addresses{{1, transport->address()}};
   const auto links = std::move(*transport->link_neighbours(addresses, 0, {true}));
-  const auto board = std::move(*ParityBoard::prepare(links->neighbours(), most_bytes, false));
-  const std::uint64_t outside[] = {std::size_t{1} << 20}, within_a_line[] = {4096 + 8};
+  const auto board = std::move(*ParityBoard::prepare(links->neighbours(), most_bytes, 0, false));
+  const std::uint64_t outside[] = {board->announcement() + (std::size_t{1} << 20)};
   EXPECT_FALSE(board->connect(outside));
-  EXPECT_FALSE(board->connect(within_a_line));
+  const std::uint64_t without_a_ring[] = {4096};
+  EXPECT_FALSE(board->connect(without_a_ring));
 }
 
 } // namespace

@@ -32,6 +32,13 @@ TEST(HwlocPlace, ABindingInsideOneCacheLiesInsideAll) {
   EXPECT_EQ(facts.place.numa, 0);
   EXPECT_EQ(facts.place.package, 0);
   EXPECT_EQ(facts.last_level_cache, 32u << 20);
+  EXPECT_EQ(facts.core_cache, 1u << 20);
+}
+
+TEST(HwlocPlace, ACacheOfSeveralCoresIsNotOneCoresOwn) {
+  EXPECT_EQ(place("package:1 l3:1(size=33554432) l2:2(size=4194304) core:2 pu:1", {0}).core_cache, 0u);
+  EXPECT_EQ(place(big, {0}).core_cache, 0u) << "another process may have the other thread";
+  EXPECT_EQ(place(big, {0, 1, 2}).core_cache, 1u << 20);
 }
 
 TEST(HwlocPlace, OneHardwareThreadLiesInsideTheLargestCacheAroundIt) {
@@ -81,6 +88,7 @@ TEST(HwlocPlace, AMachineWithoutCachesOrPackagesIsTaken) {
   EXPECT_EQ(facts.place.package, -1);
   EXPECT_EQ(facts.place.numa, 0);
   EXPECT_EQ(facts.last_level_cache, 0u);
+  EXPECT_EQ(facts.core_cache, 0u);
 }
 
 TEST(HwlocPlace, CoresThatTheMachineDoesNotHaveAreNoPlace) {

@@ -252,6 +252,13 @@ TEST(Choice, HasTheWaysWithoutRacksAmongItsCandidates) {
   EXPECT_GT(plain, 0U);
 }
 
+TEST(Board, HasRingsThatLeaveNoLineInACoresOwnCache) {
+  EXPECT_EQ(board_ring_bytes(2, mebibyte), 2 * mebibyte);
+  EXPECT_EQ(board_ring_bytes(8, mebibyte), mebibyte / 2);
+  EXPECT_EQ(board_ring_bytes(2, 16 * mebibyte), 4 * mebibyte) << "no more than that";
+  EXPECT_EQ(board_ring_bytes(2, 0), 0U) << "a cache that others may use as well";
+}
+
 TEST(Model, LetsAllRanksOfARackShareItsUplink) {
   Situation situation = two_racks();
   EXPECT_EQ(situation.job.ranks_per_rack, 4);

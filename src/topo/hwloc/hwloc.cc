@@ -96,6 +96,17 @@ std::uint64_t largest_cache(hwloc_topology_t topology, hwloc_const_cpuset_t cpus
   return bytes;
 }
 
+std::uint64_t largest_core_cache(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
+  std::uint64_t bytes = 0;
+  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
+    if (!hwloc_bitmap_isincluded(core->cpuset, cpus)) continue; // another process may use its other threads
+    for (hwloc_obj_t object = core->parent; object != nullptr; object = object->parent)
+      if (hwloc_obj_type_is_dcache(object->type) && hwloc_bitmap_isequal(object->cpuset, core->cpuset))
+        bytes = std::max(bytes, object->attr->cache.size);
+  }
+  return bytes;
+}
+
 std::string counted(int count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
 /// "2 packages, 4 NUMA nodes, 64 cores, 8 x 32 MiB L3"
@@ -177,6 +188,7 @@ Result<LocalFacts> place_in_machine(const MachineWords& words, std::span<const i
   LocalFacts facts;
   facts.machine = description(topology);
   facts.last_level_cache = largest_cache(topology, bound.get());
+  facts.core_cache = largest_core_cache(topology, bound.get());
   if (hwloc_bitmap_iszero(bound.get())) return facts; // Nothing is known of the binding.
   facts.place = place_of(topology, bound.get());
   return facts;

@@ -18,16 +18,12 @@ ParityBoard::ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size
       shares_core_(shares_core) {}
 
 Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const Neighbours> neighbours,
-                                                          std::size_t most_bytes, bool shares_core) {
+                                                          std::size_t most_bytes, std::size_t ring_bytes,
+                                                          bool shares_core) {
   std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes, shares_core));
-  const std::size_t used_places = std::min(board->neighbours_->views.size(), different_places);
-  const std::size_t bytes = place_of(used_places - 1) + ring_offset + places * lines(most_bytes);
-  auto lease = board->neighbours_->own->lease(bytes);
-  if (!lease) return lease.error();
-  board->offset_ = *lease;
-  board->leased_ = bytes;
-  std::byte* own = board->neighbours_->own->view().at(*lease);
-  populate(own, bytes);
+  if (Status leased = board->lease_for(ring_bytes); !leased) return leased.error();
+  std::byte* own = board->neighbours_->own->view().at(board->offset_);
+  populate(own, board->leased_);
   new (own) std::atomic<std::uint32_t>(0);
   const std::size_t place = place_of(board->self_);
   for (std::size_t parity = 0; parity < 2; ++parity)
@@ -38,19 +34,44 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   return board;
 }
 
+std::size_t ParityBoard::bytes_with(std::uint64_t log_places) const {
+  const std::size_t used_places = std::min(neighbours_->views.size(), different_places);
+  return place_of(used_places - 1) + ring_offset + (lines(most_bytes_) << log_places);
+}
+
+/// A long ring is for speed alone: many communicators are not to take room from one another, or from plans, with it.
+Status ParityBoard::lease_for(std::size_t ring_bytes) {
+  Segment& segment = *neighbours_->own;
+  while (log_places_ < most_log_places && lines(most_bytes_) << (log_places_ + 1) <= ring_bytes)
+    ++log_places_;
+  if (segment.leased_bytes() + bytes_with(log_places_) > segment.view().bytes() / 8) log_places_ = fewest_log_places;
+  auto lease = segment.lease(bytes_with(log_places_));
+  if (!lease && log_places_ > fewest_log_places) {
+    log_places_ = fewest_log_places;
+    lease = segment.lease(bytes_with(log_places_));
+  }
+  if (!lease) return lease.error();
+  offset_ = *lease;
+  leased_ = bytes_with(log_places_);
+  return ok();
+}
+
 Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
   blocks_are_announced();
+  for (const std::uint64_t announced : announcements)
+    log_places_ = std::min(log_places_, announced >> log_places_shift & log_places_mask);
+  if (log_places_ < fewest_log_places) return Error{ErrorKind::peer, "a rank announced a ring that is too short"};
+  const std::size_t bytes = bytes_with(log_places_);
   for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
     const View& view = rank == self_ ? neighbours_->own->view() : *neighbours_->views[rank];
-    const std::uint64_t offset = announcements[rank] & ~shares_core_flag;
-    if (offset % line_bytes != 0 || !view.contains(offset, leased_))
-      return Error{ErrorKind::peer,
-                   fmt::format("rank {} announced slots outside its segment, or not at the begin of a line", rank)};
+    const std::uint64_t offset = announcements[rank] / line_bytes * line_bytes;
+    if (!view.contains(offset, bytes))
+      return Error{ErrorKind::peer, fmt::format("rank {} announced slots outside its segment", rank)};
     std::byte* memory = view.at(offset);
     wide_.push_back(memory + place_of(rank));
     const bool shares_core = (announcements[rank] & shares_core_flag) != 0;
     narrow_.push_back(shares_core ? wide_.back() : memory + narrow_offset);
-    if (rank != self_) populate(memory, leased_);
+    if (rank != self_) populate(memory, bytes);
   }
   connected_ = true;
   return ok();

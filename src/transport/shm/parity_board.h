@@ -10,9 +10,9 @@
 // Why two slots are enough, without acknowledgements: a rank writes slot n mod 2 again in exchange n + 2, after it has
 // completed n + 1, so after every peer had published n + 1; a peer publishes n + 1 only after it has completed n, that
 // is, after its last read of any slot of exchange n. For the same reason two places of payloads would do; consecutive
-// ones never overlap, because the ring holds four of the largest. Why it holds more: taking a line back from a core
-// that has just read it is slower than to go on to one that has left that core's nearest cache (32 KiB between two
-// cores: 9.3 us with two places, 5.3 us with four or more; 64 KiB: 12.7 and 10.2).
+// ones never overlap, because the ring holds four of the largest, or more. Why: taking a line back from a core that has
+// just read it is slower than to go on to one that has left that core's caches (32 KiB between two cores: 9.3 us with
+// two places, 5.1 with four, 2.1 with 32; tune::board_ring_bytes says more).
 //
 // Some payloads are published in two parts, the second by the same number n in a line of its own, one of two in turn:
 // the number of the first part is on its way while the second is written, and that of the second while the first is
@@ -53,18 +53,23 @@ namespace strata::transport::shm {
 class ParityBoard {
 public:
   /// First step of the set-up: leases the memory, for payloads of up to `most_bytes`. All ranks of the context must be
-  /// neighbours, and give the same number of bytes to each exchange. `shares_core`: the rank does not look for numbers
-  /// all the time, because others need its core.
+  /// neighbours, and give the same number of bytes to each exchange. `ring_bytes`: of the ring, if it can be, which is
+  /// as long as the shortest rank's then; at least four payloads, and no more where an eighth of the segment is leased.
+  /// `shares_core`: the rank does not look for numbers all the time, because others need its core.
   static Result<std::unique_ptr<ParityBoard>> prepare(std::shared_ptr<const Neighbours> neighbours,
-                                                      std::size_t most_bytes, bool shares_core);
+                                                      std::size_t most_bytes, std::size_t ring_bytes, bool shares_core);
   ~ParityBoard();
 
-  /// Where the memory is, and whether the rank shares its core.
-  std::uint64_t announcement() const { return offset_ | (shares_core_ ? shares_core_flag : 0); }
+  /// Where the memory is, how long the ring may be, and whether the rank shares its core.
+  std::uint64_t announcement() const {
+    return offset_ | log_places_ << log_places_shift | (shares_core_ ? shares_core_flag : 0);
+  }
   Status connect(std::span<const std::uint64_t> announcements);
 
   std::size_t most_bytes() const { return most_bytes_; }
   std::size_t ranks() const { return wide_.size(); }
+  /// Once connected: bytes of each rank's ring.
+  std::size_t ring_bytes() const { return lines(most_bytes_) << log_places_; }
 
   /// Begins the next exchange: where this rank's `bytes` of payload are to be written.
   void* begin(std::size_t bytes) {
@@ -153,8 +158,9 @@ private:
 #endif
   }
   ParityBoard(std::shared_ptr<const Neighbours> neighbours, std::size_t most_bytes, bool shares_core);
+  Status lease_for(std::size_t ring_bytes);
 
-  static constexpr std::size_t places = 4; ///< of the largest payload, in the ring
+  static constexpr std::uint64_t fewest_log_places = 2, most_log_places = 16;
   static constexpr std::size_t slot_bytes = 2 * line_bytes;
   static constexpr std::size_t least_parted = 1024, most_parted = 2048;
   // The memory of a rank: the line of departures, two slots at the same place on all ranks, and what each has at its
@@ -164,16 +170,19 @@ private:
   static constexpr std::size_t ring_offset = cpu_offset + line_bytes;
   /// From one rank's place to the next one's: into another page, and there behind what is before the ring.
   static constexpr std::size_t distance = 4096 + ring_offset, different_places = 16;
-  static constexpr std::uint64_t shares_core_flag = 1; ///< of an announcement, which is a multiple of a line
+  // An announcement is a multiple of a line, with these in the bits that this leaves:
+  static constexpr std::uint64_t shares_core_flag = 1, log_places_shift = 1, log_places_mask = 0x1f;
   static constexpr std::size_t place_of(std::size_t rank) {
     return own_place_offset + rank % different_places * distance;
   }
+  /// Of all of a rank's memory.
+  std::size_t bytes_with(std::uint64_t log_places) const;
   static constexpr bool fits_in_slot(std::size_t bytes) { return bytes <= slot_bytes - sizeof(std::uint64_t); }
   /// Whether a payload shares the line of its number.
   static constexpr bool is_narrow(std::size_t bytes) { return bytes <= line_bytes - sizeof(std::uint64_t); }
   static constexpr std::size_t lines(std::size_t bytes) { return rounded_up(bytes, line_bytes); }
   std::size_t place_of_next(std::size_t bytes) const {
-    return next_place_ + lines(bytes) <= places * lines(most_bytes_) ? next_place_ : 0;
+    return next_place_ + lines(bytes) <= ring_bytes() ? next_place_ : 0;
   }
   std::byte* slot(std::size_t rank, std::size_t bytes, std::uint64_t number) const {
     return (is_narrow(bytes) ? narrow_ : wide_)[rank] + slot_bytes * (number & 1);
@@ -201,7 +210,8 @@ private:
   std::size_t self_;
   bool shares_core_;
   bool connected_ = false;
-  std::size_t place_ = 0, next_place_ = 0; ///< in the ring: of this exchange, and behind it
+  std::uint64_t log_places_ = fewest_log_places; ///< of the largest payload, in the ring: a power of two
+  std::size_t place_ = 0, next_place_ = 0;       ///< in the ring: of this exchange, and behind it
   std::uint64_t number_ = 0;
   std::uint64_t offset_ = 0;
   std::size_t leased_ = 0;
