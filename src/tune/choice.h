@@ -70,8 +70,8 @@ struct Situation {
 /// way.
 std::vector<Around> stores_to_try(const Situation& situation, Candidate::Kind kind, std::size_t bytes);
 
-/// Most bytes that go through the latency path at once; longer vectors do piece by piece. Of many ranks that share their
-/// cores, what all of them write (four pieces each) is to stay in the caches of these.
+/// Most bytes that go through the latency path at once; longer vectors do piece by piece. Of many ranks that share
+/// their cores, what all of them write (four pieces each) is to stay in the caches of these.
 constexpr std::size_t board_piece_bytes(std::int32_t ranks) {
   return (ranks <= 4 ? std::size_t{64} : std::size_t{32}) << 10;
 }
