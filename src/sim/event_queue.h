@@ -25,7 +25,7 @@ struct Event {
   Index message = 0;
   Kind kind = Kind::step_ended;
   std::uint8_t stage = 0;
-  double end = 0; ///< enters: when its last byte is behind the links so far
+  double end = 0; ///< enters: when its last byte is behind the links, and the turn, so far
 
   auto key() const { return std::tuple(time, rank, slice, step, kind, message, stage); }
 };

@@ -73,7 +73,7 @@ struct Machine {
   double memory_per_byte =
       0;                    ///< seconds that the memory of a node needs for a byte that a core reads or writes; 0: none
   double rank_per_byte = 0; ///< seconds a byte takes that one rank sends, or receives, between nodes; 0: no limit
-  double gap = 0;           ///< seconds that messages of a node, of any size, take in turn before they have its way out
+  double gap = 0; ///< seconds that a message of a node, of any size, has its turn, which they have one after another
 };
 
 inline constexpr std::int64_t most_ranks = 1000000;
@@ -117,7 +117,7 @@ struct MachineLine {
 ///   beyond=RATE    core only: at which it copies what is not kept  as copy
 ///   memory=RATE    node only: of what all its cores read and write unlimited
 ///   rank=RATE      node only: of what one rank alone sends, and receives, over the uplink; unlimited
-///   gap=TIME       node only: of each message of all its ranks in turn, before its bytes have the uplink; 0s
+///   gap=TIME       node only: of each message of all its ranks in turn, while its bytes may have the uplink; 0s
 /// TIME is a number and s, ms, us or ns, up to 10s. RATE is a number and B/s or bit/s, with k, M, G or T (1000) or Ki,
 /// Mi, Gi or Ti (1024) before it, 1kB/s to 1000TB/s; or `unlimited`. BYTES have an optional K, M or G (1024).
 /// `ranks=N` uses only N of the places.

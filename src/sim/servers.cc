@@ -23,7 +23,7 @@ Servers::Servers(const Machine& machine) : machine_(machine), node_of_(nodes_of(
   first_memory_ = servers_.size();
   const std::int32_t last_node = *std::max_element(node_of_.begin(), node_of_.end());
   servers_.resize(servers_.size() + static_cast<std::size_t>(last_node) + 1, {machine.memory_per_byte, 0, 0, 0});
-  last_out_.resize(static_cast<std::size_t>(last_node) + 1, 0);
+  last_turn_.resize(static_cast<std::size_t>(last_node) + 1, 0);
   first_rank_ = servers_.size();
   if (limits_ranks())
     servers_.resize(first_rank_ + 2 * static_cast<std::size_t>(machine.ranks), {machine.rank_per_byte, 0, 0, 0});

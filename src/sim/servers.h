@@ -58,11 +58,12 @@ public:
   }
   bool is_limited(std::size_t server) const { return servers_[server].per_byte > 0; }
 
-  /// When a message that a rank has sent by `time` comes to its node's way out: a gap after those before it, which may
-  /// not come later.
-  double come_out(std::int32_t rank, double time) {
-    double& last = last_out_[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(rank)])];
-    return last = std::max(time, last) + machine_.gap;
+  /// The turn, a gap long, of a message that a rank has sent by `time`, behind those of its node that came before.
+  Passage take_turn(std::int32_t rank, double time) {
+    double& last = last_turn_[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(rank)])];
+    const double begin = std::max(time, last);
+    last = begin + machine_.gap;
+    return {begin, last};
   }
 
   std::size_t count() const { return servers_.size(); }
@@ -82,7 +83,7 @@ private:
   std::vector<std::size_t> first_of_tier_;
   std::size_t first_memory_ = 0, first_rank_ = 0;
   std::vector<Server> servers_;
-  std::vector<double> last_out_; ///< by node
+  std::vector<double> last_turn_; ///< by node: when it ends
 };
 
 } // namespace strata::sim

@@ -108,7 +108,9 @@ void Simulation::handle(const Event& event) {
   case Event::Kind::queues: {
     Event enters = event;
     enters.kind = Event::Kind::enters;
-    enters.time = enters.end = servers_.come_out(event.rank, event.time);
+    const Servers::Passage turn = servers_.take_turn(event.rank, event.time);
+    enters.time = turn.begin; // its first bytes are on the way while it has its turn
+    enters.end = turn.end;
     events_.push(enters);
     return;
   }

@@ -27,7 +27,9 @@
 //     node 1 down        :latency:|==a==|
 //
 // A node may send its messages no faster than one in a gap, whatever their size: where cores are shared, or a card has
-// a pace of its own, messages of all ranks hinder each other.
+// a pace of its own, messages of all ranks hinder each other. Also one that is alone takes that long to leave, since a
+// rank whose core is shared waits for its turn; a long one is on its uplink meanwhile, so that the longer of both
+// counts.
 //
 // A send is complete when its last message has left its node (see what schedule.h says of buffering). The result is the
 // same in every run: events of one time are ordered by rank, slice and step.

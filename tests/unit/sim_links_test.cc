@@ -76,14 +76,14 @@ TEST(SimulatedLinks, TakeOneMessageOfANodeAfterTheOther) {
   const std::string text = free_nodes(2, 2);
   const Machine slow = machine(text.substr(0, 7) + "gap=30us, " + text.substr(7));
   const Outcome one = run(slow, messages(4, {{0, 2}}), load(1000));
-  expect_microseconds(one.finish[2], 41); // the gap, a microsecond for the bytes, and the latency
+  expect_microseconds(one.finish[2], 40); // the gap, in which the bytes take a microsecond, and the latency
   const Outcome of_a_node = run(slow, messages(4, {{0, 2}, {1, 3}}), load(1000));
-  expect_microseconds(of_a_node.finish[2], 41);
-  expect_microseconds(of_a_node.finish[3], 71);
+  expect_microseconds(of_a_node.finish[2], 40);
+  expect_microseconds(of_a_node.finish[3], 70);
   const Outcome long_ones = run(slow, messages(4, {{0, 2}, {1, 3}}), load(100000));
-  expect_microseconds(long_ones.finish[3], 30 + 2 * 100 + 10); // the second waits while the first is on the uplink
+  expect_microseconds(long_ones.finish[3], 2 * 100 + 10); // the second waits while the first is on the uplink
   const Outcome both_ways = run(slow, messages(4, {{0, 2}, {3, 1}}), load(1000));
-  expect_microseconds(both_ways.seconds, 41);
+  expect_microseconds(both_ways.seconds, 40);
   const Outcome inside = run(slow, messages(4, {{0, 1}}), load(1000));
   expect_microseconds(inside.finish[1], 0);
 }
