@@ -107,10 +107,10 @@ private:
 /// Bytes that both sides need for it.
 inline constexpr std::size_t message_timing_bytes = tune::message_sizes.back();
 
-/// The side that asks: medians of what messages there and back take, halved. Each size takes about `seconds_each`, but
-/// at least `least` messages, and less where they hardly differ; after one that took much longer than that, no larger
-/// size is tried. What failed, and what came after it, is 0. `payload` is of message_timing_bytes. Takes no memory: the
-/// other side would wait for ever.
+/// The side that asks: medians of what messages there and back take, halved. The first ones of a size do not count.
+/// Each size takes about `seconds_each`, but at least `least` messages that count, and less where they hardly differ;
+/// after one that took much longer than that, no larger size is tried. What failed, and what came after it, is 0.
+/// `payload` is of message_timing_bytes. Takes no memory: the other side would wait for ever.
 tune::SecondsBySize ask_messages(Courier& courier, std::byte* payload, double seconds_each, std::size_t least);
 /// The side that answers, until the other is through. False: it failed.
 bool answer_messages(Courier& courier, std::byte* payload);
