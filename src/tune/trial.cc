@@ -26,8 +26,15 @@ constexpr double alike = 1.02;
 constexpr std::uint32_t rounds_before_alike = 4;
 /// Ways that are within this of the best after the last round have a final.
 constexpr double close = 1.4;
-constexpr double final_run_seconds = 50e-3, most_calls_of_a_final_run = 384;
-constexpr std::uint32_t rounds_of_a_final = 7, rounds_of_a_final_of_long_calls = 3;
+constexpr std::uint32_t rounds_of_a_final = 7, rounds_of_a_final_that_varies_little = 3;
+/// From this many bytes on a way goes through so much memory that the caches' state decides over what it takes.
+constexpr std::size_t fills_caches_from = std::size_t{8} << 10;
+/// Of the runs of a final: 1 ms is long enough to go around the longest ring of a board between two caches.
+struct FinalRun {
+  double seconds, most_calls;
+  std::uint32_t part_not_counted; ///< one of so many
+};
+constexpr FinalRun final_run = {50e-3, 384, 4}, final_run_with_little_noise = {2e-3, 4096, 2};
 /// In a final, a way whose best of so many rounds takes this much longer than the best way is not tried again.
 constexpr std::size_t rounds_before_behind = 3;
 constexpr double behind_in_final = 1.1;
@@ -152,7 +159,7 @@ bool Trial::settle(std::span<const double> of_all_ranks) {
   if (are_long != long_ && (are_long || was_first)) {
     long_ = are_long; // what was taken before is not to be compared with what comes
     forget_rounds();
-    if (final_) rounds_ = std::min(rounds_, 1 + rounds_of_a_final_of_long_calls); // and this one
+    if (final_) rounds_ = std::min(rounds_, 1 + rounds_of_a_final_that_varies_little); // and this one
   }
   const bool alike_already = are_alike(best);
   const bool last = alike_already || (--rounds_ == 0 && !begin_final(best));
@@ -318,15 +325,16 @@ void Trial::set_runs() {
   }
 }
 
-/// Long ones, of which each way left counts most of the calls.
+/// Long ones, of which each way left counts half of the calls or more.
 void Trial::set_final_runs() {
+  const FinalRun& final_of_noise = noise_ == Noise::little ? final_run_with_little_noise : final_run;
   std::uint32_t shortest = std::numeric_limits<std::uint32_t>::max();
   for (std::size_t way = 0; way < runs_.size(); ++way) {
-    const double calls = std::min(final_run_seconds / std::max(agreed_[way], 1e-9), most_calls_of_a_final_run);
+    const double calls = std::min(final_of_noise.seconds / std::max(agreed_[way], 1e-9), final_of_noise.most_calls);
     runs_[way] = std::max(pace_of(bytes_).run, uncounted_ + static_cast<std::uint32_t>(std::lround(calls)));
     if (!dropped_[way]) shortest = std::min(shortest, runs_[way]);
   }
-  uncounted_ = std::max(uncounted_, shortest / 4);
+  uncounted_ = std::max(uncounted_, shortest / final_of_noise.part_not_counted);
 }
 
 /// Of those that are left.
@@ -337,10 +345,15 @@ bool Trial::are_alike(std::size_t best) const {
   return true;
 }
 
+/// In one node only of short calls, and only where the decision is not wanted as soon as possible.
+bool Trial::may_have_a_final() const {
+  if (noise_ == Noise::network) return true;
+  return !long_ && price_ > 0 && (noise_ == Noise::shared_cores || bytes_ >= fills_caches_from);
+}
+
 /// False where there was one, or need not be one.
 bool Trial::begin_final(std::size_t best) {
-  const bool can_wait = noise_ == Noise::shared_cores && !long_ && price_ > 0;
-  if ((noise_ != Noise::network && !can_wait) || std::exchange(final_, true)) return false;
+  if (!may_have_a_final() || std::exchange(final_, true)) return false;
   std::size_t left = 0;
   for (std::size_t way = 0; way < dropped_.size(); ++way) {
     if (agreed_[way] > close * agreed_[best]) dropped_[way] = true;
@@ -349,7 +362,7 @@ bool Trial::begin_final(std::size_t best) {
   if (left < 2) return false;
   forget_rounds();
   set_final_runs();
-  rounds_ = long_ ? rounds_of_a_final_of_long_calls : rounds_of_a_final;
+  rounds_ = long_ || noise_ == Noise::little ? rounds_of_a_final_that_varies_little : rounds_of_a_final;
   return true;
 }
 
