@@ -4,7 +4,8 @@
 //
 //     allocations FIRST SIZE...
 //
-// Prints "allocations: SIZE bytes: N by strata, N by others in M calls" for each size, from rank 0.
+// Prints "allocations: SIZE bytes: N by strata, N by others in M calls" for each size, from rank 0. After FIRST calls
+// that are not counted, a rank that allocates prints where it did so first.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // glibc's own allocator under the names that stay when a program defines these.
 extern void* __libc_malloc(size_t bytes);
@@ -22,6 +24,8 @@ extern void* __libc_memalign(size_t alignment, size_t bytes);
 // Of the thread that calls; MPI's own threads do as they like.
 static __thread int counting;
 static __thread long by_strata, by_others;
+static __thread void* first_frames[64]; // of the first allocation that was counted
+static __thread int first_depth;
 
 static int is_in_folder(const char* file, const char* folder) {
   const char* end = strrchr(file, '/');
@@ -31,9 +35,7 @@ static int is_in_folder(const char* file, const char* folder) {
 }
 
 // Whose code it is: that of the innermost library that is neither a C nor a C++ library, which allocate for others.
-static int is_stratas(void) {
-  void* frames[64];
-  const int depth = backtrace(frames, 64);
+static int is_stratas(void** frames, int depth) {
   for (int frame = 0; frame < depth; ++frame) {
     Dl_info library;
     if (dladdr(frames[frame], &library) == 0) continue;
@@ -49,7 +51,13 @@ static int is_stratas(void) {
 static void count(void) {
   if (!counting) return;
   counting = 0; // of what this allocates itself
-  if (is_stratas())
+  void* frames[64];
+  const int depth = backtrace(frames, 64);
+  if (first_depth == 0) {
+    memcpy(first_frames, frames, (size_t)depth * sizeof *frames);
+    first_depth = depth;
+  }
+  if (is_stratas(frames, depth))
     ++by_strata;
   else
     ++by_others;
@@ -78,6 +86,12 @@ int posix_memalign(void** result, size_t alignment, size_t bytes) {
   return *result == NULL ? 12 : 0;
 }
 
+static void print_first(int rank, int bytes) {
+  printf("allocations: rank %d, %d bytes: the first one, innermost first:\n", rank, bytes);
+  fflush(stdout);
+  backtrace_symbols_fd(first_frames, first_depth, STDOUT_FILENO);
+}
+
 int main(int argc, char** argv) {
   enum { calls = 20 };
   MPI_Init(&argc, &argv);
@@ -90,7 +104,7 @@ int main(int argc, char** argv) {
     const int bytes = atoi(argv[argument]), elements = bytes / 4;
     int *send = calloc((size_t)elements, 4), *result = calloc((size_t)elements, 4);
     long worst[2] = {0, 0};
-    by_strata = by_others = 0;
+    by_strata = by_others = first_depth = 0;
     for (int call = 0; call < first_calls + calls; ++call) {
       counting = call >= first_calls;
       MPI_Allreduce(send, result, elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -100,6 +114,7 @@ int main(int argc, char** argv) {
     MPI_Reduce(during, worst, 2, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0)
       printf("allocations: %d bytes: %ld by strata, %ld by others in %d calls\n", bytes, worst[0], worst[1], calls);
+    if (first_calls > 0 && first_depth > 0) print_first(rank, bytes);
     free(send);
     free(result);
   }
