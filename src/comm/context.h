@@ -347,8 +347,6 @@ private:
   // context_run.cc
   static void count_on_board(Way& way, std::size_t bytes);
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
-  bool exchange_in_parts(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
-                         kernel::Store result);
   bool exchange_on_board(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
                          kernel::Stores stores);
   Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
@@ -357,9 +355,7 @@ private:
   kernel::Reducer reducer(const Call& call) const;
   const void* await(std::size_t rank, std::size_t bytes);
   const void* await_wide(std::size_t rank, std::size_t bytes);
-  bool await_rest(std::size_t rank, std::size_t bytes);
   const void* await_long(std::size_t rank, std::size_t bytes);
-  bool is_missing(std::size_t rank, std::size_t bytes) const;
   bool is_needed_here(std::int32_t cpu, std::size_t bytes) const;
 
   // context_device.cc
@@ -460,7 +456,6 @@ private:
   Watch watch_;
   const engine::Plan* waiting_plan_ = nullptr; ///< while a plan runs
   std::size_t waiting_bytes_ = 0;              ///< of the exchange or call that waits
-  bool waits_for_rest_ = false;                ///< of the exchange: for second parts, all first ones have come
   std::map<std::string, Tally> failures_;
   Device* device_ = nullptr; ///< of the process; null: every buffer is in host memory
   DeviceUse device_use_;

@@ -45,16 +45,11 @@ const void* Context::await_wide(std::size_t rank, std::size_t bytes) {
   return await_long(rank, bytes);
 }
 
-/// Whether this exchange still waits for a rank, of those that are awaited now.
-bool Context::is_missing(std::size_t rank, std::size_t bytes) const {
-  return board_->arrived(rank, bytes) == nullptr || (waits_for_rest_ && !board_->rest_arrived(rank));
-}
-
 /// Whether a rank that this exchange still waits for was last seen on `cpu`: then only giving it up brings the exchange
 /// further, for it may be what the awaited rank waits for.
 bool Context::is_needed_here(std::int32_t cpu, std::size_t bytes) const {
   for (std::size_t rank = 0; rank < board_->ranks(); ++rank)
-    if (board_->cpu_of(rank) == cpu && is_missing(rank, bytes)) return true;
+    if (board_->cpu_of(rank) == cpu && board_->arrived(rank, bytes) == nullptr) return true;
   return false;
 }
 
@@ -68,9 +63,9 @@ const void* Context::await_long(std::size_t rank, std::size_t bytes) {
     board.is_seen_on(cpu);
     const bool shares = crowded && is_needed_here(cpu, bytes);
     for (int i = 0; i < (shares ? 1 : 16); ++i) {
-      if (!is_missing(rank, bytes)) {
+      if (const void* payload = board.arrived(rank, bytes)) {
         watch_.end();
-        return board.arrived(rank, bytes);
+        return payload;
       }
       waiter.step(shares);
     }
@@ -83,8 +78,6 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
                                 const kernel::Reducer& reduction, kernel::Stores stores) {
   transport::shm::ParityBoard& board = *board_;
   const std::size_t bytes = elements * reduction.element_bytes;
-  if (transport::shm::ParityBoard::is_parted(bytes) && stores.publish == kernel::Store::cached) [[unlikely]]
-    return exchange_in_parts(call, first, elements, reduction, stores.result);
   const auto* input = static_cast<const std::byte*>(call.input) + first * reduction.element_bytes;
   void* slot = board.begin(bytes);
   if (stores.publish != kernel::Store::streaming) [[likely]]
@@ -132,57 +125,6 @@ Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   }
   count_on_board(way, bytes);
   return Outcome::done;
-}
-
-/// Of a rank whose first part has come; false when the second never will.
-bool Context::await_rest(std::size_t rank, std::size_t bytes) {
-  const std::uint32_t looks = crowding_ == engine::Crowding::crowded ? first_looks_crowded : first_looks;
-  for (std::uint32_t look = 0; look < looks; ++look) {
-    if (board_->rest_arrived(rank)) return true;
-    if (look >= eager_looks) engine::pause();
-  }
-  waits_for_rest_ = true;
-  const bool is_there = await_long(rank, bytes) != nullptr;
-  waits_for_rest_ = false;
-  return is_there;
-}
-
-/// Likewise exchange_on_board(), of a payload that is published in two parts. Not inlined there: that took 4 ns of the
-/// 60 of 8 bytes.
-[[gnu::noinline]] bool Context::exchange_in_parts(const Call& call, std::size_t first, std::size_t elements,
-                                                  const kernel::Reducer& reduction, kernel::Store result) {
-  transport::shm::ParityBoard& board = *board_;
-  const std::size_t bytes = elements * reduction.element_bytes;
-  const std::size_t head = transport::shm::ParityBoard::first_part(bytes);
-  const auto* input = static_cast<const std::byte*>(call.input) + first * reduction.element_bytes;
-  auto* output = static_cast<std::byte*>(call.output) + first * reduction.element_bytes;
-  auto* place = static_cast<std::byte*>(board.begin(bytes));
-  std::memcpy(place, input, head);
-  board.publish(bytes);
-  std::memcpy(place + head, input + head, bytes - head);
-  board.publish_rest();
-  const auto count = static_cast<std::size_t>(ranks_);
-  const auto self = static_cast<std::size_t>(rank_);
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    operands_[rank] = rank == self ? input : await(rank, bytes);
-    if (operands_[rank] == nullptr) [[unlikely]]
-      return false;
-  }
-  // Where ranks take turns on cores, all of it is there at once.
-  std::size_t done = 0;
-  if (crowding_ != engine::Crowding::crowded) {
-    done = head / reduction.element_bytes;
-    reduction.function(output, operands_.data(), count, done, result, reduction.state);
-  }
-  const std::size_t done_bytes = done * reduction.element_bytes;
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    if (rank != self && !await_rest(rank, bytes)) [[unlikely]]
-      return false;
-    operands_[rank] = static_cast<const std::byte*>(operands_[rank]) + done_bytes;
-  }
-  board.take_back_next(bytes);
-  reduction.function(output + done_bytes, operands_.data(), count, elements - done, result, reduction.state);
-  return true;
 }
 
 /// False when a peer is gone.

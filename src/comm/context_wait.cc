@@ -18,7 +18,8 @@ Wait Context::wait() const {
   } else {
     wait.way = "board";
     for (std::int32_t rank = 0; rank < ranks_; ++rank)
-      if (rank != rank_ && is_missing(static_cast<std::size_t>(rank), waiting_bytes_)) wait.awaited.push_back(rank);
+      if (rank != rank_ && board_->arrived(static_cast<std::size_t>(rank), waiting_bytes_) == nullptr)
+        wait.awaited.push_back(rank);
   }
   for (const std::int32_t rank : wait.awaited)
     wait.hosts.push_back(hosts_[static_cast<std::size_t>(rank)]);

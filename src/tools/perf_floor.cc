@@ -28,6 +28,10 @@ constexpr std::size_t piece_bytes = std::size_t{256} << 10, line_bytes = 64;
 /// Places of pieces in the ring that are used in turn: a few, which stay in the cores' own caches, or all that there is
 /// room for, which go on to a cache that the cores share. What is faster depends on the size.
 constexpr std::size_t few_places = 4, ring_bytes = 4 * few_places * piece_bytes;
+/// Behind each place, so that what a processor fetches ahead is not what the other writes next.
+constexpr std::size_t gap_bytes = 2048;
+
+std::size_t place_bytes_of(std::size_t piece) { return rounded_up(piece, line_bytes) + gap_bytes; }
 
 /// Calls of a batch of a millisecond or less.
 std::uint64_t calls_of(std::uint64_t bytes) {
@@ -115,7 +119,7 @@ double NodePair::flag_seconds() {
 /// The other reads a place before it is written again.
 void NodePair::exchange(std::byte* to, const std::byte* from, std::uint64_t bytes, std::size_t places) {
   State& state = *state_;
-  const std::size_t most = piece_of(bytes), place_bytes = rounded_up(most, line_bytes);
+  const std::size_t most = piece_of(bytes), place_bytes = place_bytes_of(most);
   for (std::uint64_t first = 0; first < bytes; first += most, ++state.pieces) {
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(most, bytes - first));
     const std::size_t place = state.pieces % places * place_bytes;
@@ -137,7 +141,7 @@ double NodePair::exchanges(std::uint64_t calls, void* to, const void* from, std:
 
 double NodePair::exchange_seconds(void* to, const void* from, std::uint64_t bytes) {
   return std::min(exchange_seconds(to, from, bytes, few_places),
-                  exchange_seconds(to, from, bytes, ring_bytes / rounded_up(piece_of(bytes), line_bytes)));
+                  exchange_seconds(to, from, bytes, ring_bytes / place_bytes_of(piece_of(bytes))));
 }
 
 double NodePair::exchange_seconds(void* to, const void* from, std::uint64_t bytes, std::size_t places) {

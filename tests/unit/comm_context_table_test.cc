@@ -214,8 +214,7 @@ TEST_F(ContextTable, MayBePutAsideForOneWayAfterTheOther) {
   });
 }
 
-// Payloads in one line of a slot, in two and in the ring; of the sizes that are otherwise published in two parts; and
-// longer than what is exchanged at once.
+// Payloads in one line of a slot, in two and in the ring, and longer than what is exchanged at once.
 TEST_F(ContextTable, MayDemoteWhatIsPublished) {
   write("machine\nabove board demoted=published\n");
   ThreadJob job(ranks, options_);

@@ -2,13 +2,10 @@
 // Calls of contexts whose ranks are threads, against the plain loops.
 #include "context_calls.h"
 #include "thread_bootstrap.h"
-#include "transport/shm/parity_board.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace strata::comm {
 namespace {
@@ -46,8 +43,8 @@ TEST(Context, ReducesVectorsOfAnySizeForOneToEightRanks) {
     expect_right(ranks, ThreadJob::options_for_tests(), sizes({0, 1, 2, 3, 7, 63, 64, 1000, 4097, 100003}));
 }
 
-// Around the sizes that the latency path publishes in two parts.
-TEST(Context, ReducesPayloadsThatComeWholeOrInParts) {
+// On the latency path: in one line of a slot, in two, and in the ring, again and again past its end.
+TEST(Context, ReducesPayloadsOfMixedSizesOnTheLatencyPath) {
   Options options = ThreadJob::options_for_tests();
   options.algorithm = "board";
   const unsigned seed = new_seed();
@@ -60,71 +57,6 @@ TEST(Context, ReducesPayloadsThatComeWholeOrInParts) {
                      random() % 2 == 0 ? Place::apart : Place::same});
   for (const int ranks : {2, 3, 5})
     expect_right(ranks, options, calls);
-}
-
-/// Two pages one behind the other, each a mapping of its own, so that a touch of the first does not bring the second.
-class TwoPages {
-public:
-  TwoPages() {
-    const std::size_t page = page_bytes();
-    file_ = ::memfd_create("two-pages", MFD_CLOEXEC);
-    if (file_ < 0 || ::ftruncate(file_, static_cast<off_t>(3 * page)) != 0) return;
-    void* room = ::mmap(nullptr, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) return;
-    memory_ = static_cast<std::byte*>(room);
-    ::mmap(memory_, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_, 0);
-    drop_second();
-  }
-  TwoPages(const TwoPages&) = delete;
-  TwoPages& operator=(const TwoPages&) = delete;
-  ~TwoPages() {
-    if (memory_ != nullptr) ::munmap(memory_, 2 * page_bytes());
-    if (file_ >= 0) ::close(file_);
-  }
-  static std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
-  bool made() const { return memory_ != nullptr; }
-  std::byte* boundary() const { return memory_ + page_bytes(); }
-  /// What it holds stays; the next touch is a fault, which takes ten times as long as a message.
-  void drop_second() {
-    ::mmap(boundary(), page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
-           static_cast<off_t>(2 * page_bytes()));
-  }
-
-private:
-  int file_ = -1;
-  std::byte* memory_ = nullptr;
-};
-
-TEST(Context, WaitsForTheSecondPartOfAPayload) {
-  constexpr std::int64_t count = 512, head = 256;
-  static_assert(transport::shm::ParityBoard::is_parted(count * sizeof(float)));
-  static_assert(transport::shm::ParityBoard::first_part(count * sizeof(float)) == head * sizeof(float));
-  Options options = ThreadJob::options_for_tests();
-  options.algorithm = "board";
-  ThreadJob job(2, options);
-  std::vector<int> wrong(2, 0);
-  job.run_in_context([&](Context& context) {
-    const auto self = static_cast<std::size_t>(context.rank());
-    TwoPages pages;
-    std::vector<float> output(count);
-    if (!pages.made()) wrong[self] = -1;
-    auto* input = reinterpret_cast<float*>(pages.boundary()) - head;
-    for (int number = 1; number <= 200; ++number) {
-      for (std::int64_t i = 0; i < count; ++i)
-        input[i] = static_cast<float>(number * 1000 + i);
-      if (self == 0) pages.drop_second();
-      Call call;
-      call.input = input;
-      call.output = output.data();
-      call.elements = count;
-      call.element = Element::float32;
-      call.operation = Operation::sum;
-      if (context.all_reduce(call) != Outcome::done) wrong[self] += 1;
-      for (std::int64_t i = 0; i < count; ++i)
-        wrong[self] += output[static_cast<std::size_t>(i)] != 2 * static_cast<float>(number * 1000 + i);
-    }
-  });
-  EXPECT_EQ(wrong, (std::vector<int>{0, 0}));
 }
 
 TEST(Context, ReducesAllTypesAndOperationsOnSlotsAndInSlices) {

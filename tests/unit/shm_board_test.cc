@@ -9,7 +9,7 @@
 namespace strata::transport::shm {
 namespace {
 
-constexpr std::size_t page_bytes = 4096, most_bytes = 8192;
+constexpr std::size_t page_bytes = 4096, most_bytes = 8192, gap_bytes = 2048;
 constexpr std::size_t narrow = 56, widest_in_slot = 120;
 
 /// Of one process, which plays all ranks, each with a segment of a megabyte. By rank: `shares_core`, and `ring_bytes`,
@@ -89,19 +89,6 @@ TEST(ParityBoard, BringsEachRanksPayloadToAll) {
   }
 }
 
-TEST(ParityBoard, TellsOfSecondParts) {
-  const ParityBoards all({false, true});
-  for (const auto& board : all.boards)
-    (void)board->begin(1024);
-  for (const auto& board : all.boards)
-    board->publish(1024);
-  EXPECT_NE(all.boards[0]->arrived(1, 1024), nullptr);
-  EXPECT_FALSE(all.boards[0]->rest_arrived(1));
-  all.boards[1]->publish_rest();
-  EXPECT_TRUE(all.boards[0]->rest_arrived(1));
-  EXPECT_FALSE(all.boards[1]->rest_arrived(0));
-}
-
 // Lines at the same place in the pages of several ranks put each other out of a core's first cache.
 TEST(ParityBoard, GivesEachRankAPlaceOfItsOwn) {
   const ParityBoards all(std::vector<bool>(16, false));
@@ -144,8 +131,27 @@ TEST(ParityBoard, HasRingsAsLongAsTheShortest) {
     for (std::size_t exchange = 0; exchange < 2 * agreed / most_bytes; ++exchange)
       places.insert(reinterpret_cast<std::uintptr_t>(all.boards[0]->begin(most_bytes)));
     EXPECT_EQ(places.size(), agreed / most_bytes);
-    EXPECT_EQ(*places.rbegin() - *places.begin(), agreed - most_bytes);
+    EXPECT_EQ(*places.rbegin() - *places.begin(), (agreed / most_bytes - 1) * (most_bytes + gap_bytes));
   }
+}
+
+// What a processor fetches ahead, of a page, is not to be what a peer writes next.
+TEST(ParityBoard, LeavesAGapBehindEachPlace) {
+  const ParityBoards all({false, false}, {8 * most_bytes, 8 * most_bytes});
+  std::size_t wraps = 0;
+  std::uintptr_t behind = 0;
+  for (const std::size_t bytes :
+       {widest_in_slot + 1, std::size_t{1000}, std::size_t{2048}, most_bytes, std::size_t{512}, most_bytes, most_bytes,
+        most_bytes, most_bytes, most_bytes, most_bytes, most_bytes}) {
+    const auto place = reinterpret_cast<std::uintptr_t>(all.boards[0]->begin(bytes));
+    if (place < behind) {
+      ++wraps;
+    } else if (behind != 0) {
+      EXPECT_GE(place - behind, gap_bytes) << bytes << " bytes";
+    }
+    behind = place + bytes;
+  }
+  EXPECT_EQ(wraps, 1U);
 }
 
 TEST(ParityBoard, HasALongRingOnlyWhereMuchOfTheSegmentIsLeft) {

@@ -27,8 +27,7 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   new (own) std::atomic<std::uint32_t>(0);
   const std::size_t place = place_of(board->self_);
   for (std::size_t parity = 0; parity < 2; ++parity)
-    for (const std::size_t number :
-         {narrow_offset + slot_bytes * parity, place + slot_bytes * parity, place + rests_offset + line_bytes * parity})
+    for (const std::size_t number : {narrow_offset + slot_bytes * parity, place + slot_bytes * parity})
       new (own + number) std::atomic<std::uint64_t>(0);
   new (own + place + cpu_offset) std::atomic<std::int32_t>(-1);
   return board;
@@ -36,7 +35,7 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
 
 std::size_t ParityBoard::bytes_with(std::uint64_t log_places) const {
   const std::size_t used_places = std::min(neighbours_->views.size(), different_places);
-  return place_of(used_places - 1) + ring_offset + (lines(most_bytes_) << log_places);
+  return place_of(used_places - 1) + ring_offset + room_of_ring(log_places);
 }
 
 /// A long ring is for speed alone: many communicators are not to take room from one another, or from plans, with it.

@@ -14,9 +14,13 @@
 // just read it is slower than to go on to one that has left that core's caches (32 KiB between two cores: 9.3 us with
 // two places, 5.1 with four, 2.1 with 32; tune::board_ring_bytes says more).
 //
-// Some payloads are published in two parts, the second by the same number n in a line of its own, one of two in turn:
-// the number of the first part is on its way while the second is written, and that of the second while the first is
-// read. The line is written again in exchange n + 2, which begins as above: after every peer has read both parts of n.
+// Behind each place is a gap. A processor that reads a payload line by line fetches what is behind it, too: the place
+// that the peer writes next, whose lines would have to be taken back from the reader. In us between two cores of an
+// EPYC of family 25, model 1, without a gap and with one of half a page (such fetches stay in theirs); near each other,
+// and far apart:
+//     512 B   0.24 0.22   0.68 0.61         2 KiB   0.45 0.35   1.49 1.41          8 KiB    1.02 0.93    2.74 2.57
+//     1 KiB   0.32 0.26   1.01 0.87         4 KiB   0.68 0.54   2.42 2.27         64 KiB    5.4  5.4    12.5 12.2
+// (Payloads of 1 and 2 KiB in two parts, each behind a number, so that reading begins sooner, are slower with it.)
 //
 // Peers' memory is mapped at distances of large powers of two. Of lines at the same place in a page there, a core of an
 // AMD processor keeps one in its first cache, which finds a line's way by a hash of the address (Lipp et al., "Take A
@@ -31,9 +35,9 @@
 // A line that a core has just written is fetched from that core's own cache, by way of a cache that all share or of
 // what keeps account of the lines there. Some processors move it on to the shared cache when asked (CLDEMOTE, Intel
 // Architectures Software Developer's Manual, volume 2), and the peer finds it there sooner. In us between two cores of
-// an Intel Xeon of the fifth generation, without and with it, and the former in parts (see is_parted):
-//     128 B   0.27 0.20          512 B   0.40 0.30          2 KiB   0.83 0.67 0.92         8 KiB   1.9 2.0
-//     256 B   0.32 0.22          1 KiB   0.59 0.47 0.57     4 KiB   1.21 1.09             16 KiB   2.7 3.7
+// an Intel Xeon of the fifth generation, without and with it:
+//     128 B   0.27 0.20          512 B   0.40 0.30          2 KiB   0.83 0.67          8 KiB   1.9 2.0
+//     256 B   0.32 0.22          1 KiB   0.59 0.47          4 KiB   1.21 1.09         16 KiB   2.7 3.7
 // Cores that share nearer caches would lose by it, so it is for whoever measures it.
 //
 // The numbers are stored with release and loaded with acquire
@@ -68,7 +72,7 @@ public:
 
   std::size_t most_bytes() const { return most_bytes_; }
   std::size_t ranks() const { return wide_.size(); }
-  /// Once connected: bytes of each rank's ring.
+  /// Once connected: bytes of each rank's ring, without the gaps.
   std::size_t ring_bytes() const { return lines(most_bytes_) << log_places_; }
 
   /// Begins the next exchange: where this rank's `bytes` of payload are to be written.
@@ -76,7 +80,7 @@ public:
     ++number_;
     if (!fits_in_slot(bytes)) {
       place_ = place_of_next(bytes);
-      next_place_ = place_ + lines(bytes);
+      next_place_ = place_ + lines(bytes) + gap_bytes;
     }
     return payload(self_, bytes);
   }
@@ -94,20 +98,7 @@ public:
   }
   /// Whether this processor follows that hint.
   static bool can_demote();
-  /// Whether a payload is published in two parts: a reader then does not wait for numbers. In us, whole and in parts in
-  /// turn, on two cores of an AMD EPYC (Zen 5) with glibc 2.36, near each other and far apart:
-  ///     1 KiB   0.16 0.13   0.54 0.46          4 KiB   0.30 0.26   0.82 1.15
-  ///     2 KiB   0.19 0.17   0.77 0.67         16 KiB   0.62 0.57   1.57 1.50
-  /// 4 KiB is too much, for C libraries begin to copy by a string instruction there, which is slow to start, but takes
-  /// lines of far cores without reading them. Of 16 KiB, four ranks on two cores lost what two won.
-  static constexpr bool is_parted(std::size_t bytes) { return bytes >= least_parted && bytes <= most_parted; }
-  /// Bytes of the first part of such a payload.
-  static constexpr std::size_t first_part(std::size_t bytes) { return lines(bytes / 2); }
-  /// Makes the second part visible.
-  void publish_rest() { rest(self_).store(number_, std::memory_order_release); }
-  /// Whether `rank`'s second part has come in the current exchange; it is behind the first.
-  bool rest_arrived(std::size_t rank) const { return rest(rank).load(std::memory_order_acquire) == number_; }
-  /// `rank`'s payload in the current exchange, or its first part, or null while it has not come.
+  /// `rank`'s payload in the current exchange, or null while it has not come.
   const void* arrived(std::size_t rank, std::size_t bytes) const {
     return sequence(rank, bytes).load(std::memory_order_acquire) == number_ ? payload(rank, bytes) : nullptr;
   }
@@ -162,12 +153,11 @@ private:
 
   static constexpr std::uint64_t fewest_log_places = 2, most_log_places = 16;
   static constexpr std::size_t slot_bytes = 2 * line_bytes;
-  static constexpr std::size_t least_parted = 1024, most_parted = 2048;
+  static constexpr std::size_t gap_bytes = 2048; ///< behind each place of the ring
   // The memory of a rank: the line of departures, two slots at the same place on all ranks, and what each has at its
-  // own place: two slots, the lines of second parts, the word of its CPU, and the ring.
+  // own place: two slots, the word of its CPU, and the ring.
   static constexpr std::size_t narrow_offset = line_bytes, own_place_offset = narrow_offset + 2 * slot_bytes;
-  static constexpr std::size_t rests_offset = 2 * slot_bytes, cpu_offset = rests_offset + 2 * line_bytes;
-  static constexpr std::size_t ring_offset = cpu_offset + line_bytes;
+  static constexpr std::size_t cpu_offset = 2 * slot_bytes, ring_offset = cpu_offset + line_bytes;
   /// From one rank's place to the next one's: into another page, and there behind what is before the ring.
   static constexpr std::size_t distance = 4096 + ring_offset, different_places = 16;
   // An announcement is a multiple of a line, with these in the bits that this leaves:
@@ -175,6 +165,7 @@ private:
   static constexpr std::size_t place_of(std::size_t rank) {
     return own_place_offset + rank % different_places * distance;
   }
+  std::size_t room_of_ring(std::uint64_t log_places) const { return (lines(most_bytes_) + gap_bytes) << log_places; }
   /// Of all of a rank's memory.
   std::size_t bytes_with(std::uint64_t log_places) const;
   static constexpr bool fits_in_slot(std::size_t bytes) { return bytes <= slot_bytes - sizeof(std::uint64_t); }
@@ -182,16 +173,13 @@ private:
   static constexpr bool is_narrow(std::size_t bytes) { return bytes <= line_bytes - sizeof(std::uint64_t); }
   static constexpr std::size_t lines(std::size_t bytes) { return rounded_up(bytes, line_bytes); }
   std::size_t place_of_next(std::size_t bytes) const {
-    return next_place_ + lines(bytes) <= ring_bytes() ? next_place_ : 0;
+    return next_place_ + lines(bytes) <= room_of_ring(log_places_) ? next_place_ : 0;
   }
   std::byte* slot(std::size_t rank, std::size_t bytes, std::uint64_t number) const {
     return (is_narrow(bytes) ? narrow_ : wide_)[rank] + slot_bytes * (number & 1);
   }
   std::atomic<std::uint64_t>& sequence(std::size_t rank, std::size_t bytes) const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot(rank, bytes, number_));
-  }
-  std::atomic<std::uint64_t>& rest(std::size_t rank) const {
-    return *reinterpret_cast<std::atomic<std::uint64_t>*>(wide_[rank] + rests_offset + line_bytes * (number_ & 1));
   }
   // A payload that fits shares the line of its number: one transfer between caches, or two at once.
   void* payload(std::size_t rank, std::size_t bytes) const {
@@ -211,7 +199,7 @@ private:
   bool shares_core_;
   bool connected_ = false;
   std::uint64_t log_places_ = fewest_log_places; ///< of the largest payload, in the ring: a power of two
-  std::size_t place_ = 0, next_place_ = 0;       ///< in the ring: of this exchange, and behind it
+  std::size_t place_ = 0, next_place_ = 0;       ///< in the ring: of this exchange, and behind it and its gap
   std::uint64_t number_ = 0;
   std::uint64_t offset_ = 0;
   std::size_t leased_ = 0;
