@@ -27,8 +27,10 @@ constexpr std::uint32_t rounds_before_alike = 4;
 /// Ways that are within this of the best after the last round have a final.
 constexpr double close = 1.4;
 constexpr std::uint32_t rounds_of_a_final = 7, rounds_of_a_final_that_varies_little = 3;
-/// From this many bytes on a way goes through so much memory that the caches' state decides over what it takes.
-constexpr std::size_t fills_caches_from = std::size_t{8} << 10;
+/// From this many bytes on a way goes through so much memory that the caches' state decides over what it takes. Then
+/// one that takes so many times what the best does may yet be the fastest, once the caches are its own.
+constexpr std::size_t fills_caches_from = std::size_t{1} << 10;
+constexpr double close_for_caches = 2;
 /// Of the runs of a final: 1 ms is long enough to go around the longest ring of a board between two caches.
 struct FinalRun {
   double seconds, most_calls;
@@ -284,7 +286,7 @@ bool Trial::end_row(double seconds_of_a_call) {
 double Trial::limit_of(std::size_t best, double counted) const {
   const std::size_t rounds = rounds_of_way_[best].size();
   if (final_ && rounds >= rounds_before_behind) return behind_in_final * agreed_[best];
-  if (rounds > 1) return far_behind * agreed_[best];
+  if (rounds > 1) return (!final_ && caches_decide() ? close_for_caches : far_behind) * agreed_[best];
   const double disturbance = (noise_ == Noise::little ? least_disturbance_seconds : disturbance_seconds) / counted;
   return std::max(far_behind_at_first * agreed_[best], agreed_[best] + disturbance);
 }
@@ -345,18 +347,23 @@ bool Trial::are_alike(std::size_t best) const {
   return true;
 }
 
+/// Whether a way's rounds may tell more of the caches, as another way left them, than of the way.
+bool Trial::caches_decide() const {
+  return noise_ == Noise::little && !long_ && price_ > 0 && bytes_ >= fills_caches_from;
+}
+
 /// In one node only of short calls, and only where the decision is not wanted as soon as possible.
 bool Trial::may_have_a_final() const {
-  if (noise_ == Noise::network) return true;
-  return !long_ && price_ > 0 && (noise_ == Noise::shared_cores || bytes_ >= fills_caches_from);
+  return noise_ == Noise::network || caches_decide() || (noise_ == Noise::shared_cores && !long_ && price_ > 0);
 }
 
 /// False where there was one, or need not be one.
 bool Trial::begin_final(std::size_t best) {
   if (!may_have_a_final() || std::exchange(final_, true)) return false;
+  const double limit = (caches_decide() ? close_for_caches : close) * agreed_[best];
   std::size_t left = 0;
   for (std::size_t way = 0; way < dropped_.size(); ++way) {
-    if (agreed_[way] > close * agreed_[best]) dropped_[way] = true;
+    if (agreed_[way] > limit) dropped_[way] = true;
     if (!dropped_[way]) ++left;
   }
   if (left < 2) return false;

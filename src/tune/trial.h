@@ -28,17 +28,19 @@
 // longer ago than a run, and who has the core may stay so for longer: so over a network those that are close after the
 // last round have a final of some rounds more, in longer runs, and only that counts between them. So have short calls
 // of ranks that share the cores of one node, unless the decision is wanted as soon as possible, without rests: their
-// runs do not last for a slice of the scheduler's. Calls of 8 KiB and more of ranks with a core each have a short one
-// then, because a run of 50 us finds the caches as another way left them; half of each run is not counted there.
-// (128 KiB between two cores of a Zen 4: the latency path's ring took 9.5 to 14.5 us in runs of 50 us, 8.3 in a row; a
-// tree 12.8 to 15, and 15.3.) In a final a way counts by the mean of the faster half of its rounds, of an even number
-// one more, because the median takes one round at its word. (9 to 16 ranks on two cores, rounds of 50 ms that vary by
-// 10 to 20%: resampled from eight finals of 9 or 41 rounds, where ways were 0 to 20% apart, a way more
-// than 5% behind won by the median of three rounds in 0 to 34% of cases, in five of the eight in 10% or more; by the
-// mean of the faster four of seven in 0 to 13%, in seven of them in less than 4%.) That, too, is a prize for ways whose
-// times vary, but a smaller one than the best round would be. Ways that are behind in each of three rounds of the final
-// are dropped there; long calls, whose times vary little, have no more than these. After the final, or once those that
-// are left take the same time, all but one are dropped. Every rank computes the same from the same numbers.
+// runs do not last for a slice of the scheduler's. Calls of 1 KiB and more of ranks with a core each have a short one
+// then, of ways up to twice as long as the best: a run of 50 us finds the caches as another way left them, and half of
+// each run of the final is not counted. (Between two cores of a Zen 4, 128 KiB: the latency path's ring took 9.5 to
+// 14.5 us in runs of 50 us, 8.3 in a row; a tree 12.8 to 15, and 15.3. Of a Zen 3, 4 KiB: the ring 1.4 to 1.6, and 0.7;
+// a direct exchange in other memory 1.1 to 1.3, and 1.1.) In a final a way counts by the mean of the faster half of its
+// rounds, of an even number one more, because the median takes one round at its word. (9 to 16 ranks on two cores,
+// rounds of 50 ms that vary by 10 to 20%: resampled from eight finals of 9 or 41 rounds, where ways were 0 to 20%
+// apart, a way more than 5% behind won by the median of three rounds in 0 to 34% of cases, in five of the eight in 10%
+// or more; by the mean of the faster four of seven in 0 to 13%, in seven of them in less than 4%.) That, too, is a
+// prize for ways whose times vary, but a smaller one than the best round would be. Ways that are behind in each of
+// three rounds of the final are dropped there; long calls, whose times vary little, have no more than these. After the
+// final, or once those that are left take the same time, all but one are dropped. Every rank computes the same from the
+// same numbers.
 //
 // A network that was idle lets a burst pass at once (a shaper's bucket, the queues of switches and cards), and not what
 // comes after it. So a run may take less time than the same calls do in a row, and which ways profit depends on how
@@ -109,6 +111,7 @@ private:
   std::uint32_t rounds_with_glance() const;
   void forget_rounds();
   bool are_alike(std::size_t best) const;
+  bool caches_decide() const;
   bool may_have_a_final() const;
   bool begin_final(std::size_t best);
   std::size_t best_of_those_left() const;

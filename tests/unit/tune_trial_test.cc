@@ -213,22 +213,28 @@ TEST(Trial, HasAFinalOfShortCallsOfRanksThatShareCores) {
 // A way is slower until it has gone through its own memory often enough to have the caches as it leaves them.
 TEST(Trial, HasAFinalOfCallsThatFillCaches) {
   constexpr std::size_t calls_before_its_caches = 60;
-  const auto end_of = [](std::size_t bytes, Noise noise, double share, double seconds) {
+  double cold = 1.4;
+  const auto end_of = [&cold](std::size_t bytes, Noise noise, double share, double seconds) {
     std::vector<Trial> ranks(2, Trial(2, bytes, noise, share));
     std::size_t before = 2, in_run = 0;
     EXPECT_GT(run(ranks,
                   [&](std::size_t rank, std::size_t way, std::size_t) {
                     if (rank == 0) in_run = std::exchange(before, way) == way ? in_run + 1 : 0;
-                    return seconds * (way == 1 ? 1.25 : in_run < calls_before_its_caches ? 1.4 : 1.0);
+                    return seconds * (way == 1 ? 1.25 : in_run < calls_before_its_caches ? cold : 1.0);
                   }),
               0U);
     return ranks[0].way();
   };
   EXPECT_EQ(end_of(std::size_t{64} << 10, Noise::little, 0.05, 8e-6), 0U);
   EXPECT_EQ(end_of(std::size_t{8} << 10, Noise::little, 0.5, 1e-6), 0U);
-  EXPECT_EQ(end_of(std::size_t{4} << 10, Noise::little, 0.5, 8e-6), 1U) << "so little leaves the caches alone";
+  EXPECT_EQ(end_of(std::size_t{1} << 10, Noise::little, 0.5, 1e-6), 0U);
+  EXPECT_EQ(end_of(512, Noise::little, 0.5, 8e-6), 1U) << "so little leaves the caches alone";
   EXPECT_EQ(end_of(std::size_t{64} << 10, Noise::little, 1, 8e-6), 1U) << "it is wanted at once";
   EXPECT_EQ(end_of(std::size_t{64} << 20, Noise::little, 0.05, 8e-3), 1U) << "a long call goes through all caches";
+  cold = 2.4;
+  EXPECT_EQ(end_of(std::size_t{4} << 10, Noise::little, 0.05, 1e-6), 0U) << "within twice of the other";
+  cold = 2.7;
+  EXPECT_EQ(end_of(std::size_t{4} << 10, Noise::little, 0.05, 8e-6), 1U);
 }
 
 TEST(Trial, CountsMoreOfVeryShortCallsWithoutNoise) {
