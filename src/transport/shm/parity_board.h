@@ -14,10 +14,10 @@
 // just read it is slower than to go on to one that has left that core's caches (32 KiB between two cores: 9.3 us with
 // two places, 5.1 with four, 2.1 with 32; tune::board_ring_bytes says more).
 //
-// Behind each place is a gap. A processor that reads a payload line by line fetches what is behind it, too: the place
-// that the peer writes next, whose lines would have to be taken back from the reader. In us between two cores of an
-// EPYC of family 25, model 1, without a gap and with one of half a page (such fetches stay in theirs); near each other,
-// and far apart:
+// Behind each place is a gap. A processor that reads a payload line by line seems to fetch what is behind it, too: the
+// place that the peer writes next, whose lines have to be taken back from the reader then. (No counter told that, but
+// gaps of 0.75 to 3.5 KiB help, and one of 512 bytes hardly.) In us between two cores of an EPYC of family 25, model 1,
+// without a gap and with one of half a page; near each other, and far apart:
 //     512 B   0.24 0.22   0.68 0.61         2 KiB   0.45 0.35   1.49 1.41          8 KiB    1.02 0.93    2.74 2.57
 //     1 KiB   0.32 0.26   1.01 0.87         4 KiB   0.68 0.54   2.42 2.27         64 KiB    5.4  5.4    12.5 12.2
 // (Payloads of 1 and 2 KiB in two parts, each behind a number, so that reading begins sooner, are slower with it.)
