@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/all_or_none.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
 namespace strata::comm {
 namespace {
 
@@ -22,22 +26,36 @@ Error cannot_tell_memory() noexcept {
 
 Error exchange_failed() noexcept { return error_noexcept(ErrorKind::peer, "an exchange failed on a rank"); }
 
-void AllOrNone::decline(Bootstrap& exchanges, std::uint8_t* votes) noexcept {
-  const Vote mine = Vote::out_of_memory;
+std::size_t AllOrNone::bytes_to_decline(std::int32_t most_ranks) {
+  const auto room = [](std::int32_t ranks) { return static_cast<std::size_t>(ranks) * frame_bytes(ranks); };
+  return std::max(room(most_ranks), room(std::min(most_ranks, most_with_messages)));
+}
+
+void AllOrNone::decline(Bootstrap& exchanges, std::byte* frames) noexcept {
+  const Frame mine{Vote::out_of_memory, 0, {}};
   try {
-    (void)exchanges.all_gather(&mine, votes, sizeof mine);
+    (void)exchanges.all_gather(&mine, frames, frame_bytes(exchanges.ranks()));
   } catch (const std::bad_alloc&) { // to say that they could not exchange, which the others see as well
   }
 }
 
-bool AllOrNone::vote() noexcept {
-  if (!together_) return false; // the others have left already
-  Status gathered = exchanges_->all_gather(&mine_, votes_.data(), sizeof mine_);
-  const auto somebody = [&](Vote vote) { return std::find(votes_.begin(), votes_.end(), vote) != votes_.end(); };
-  if (!gathered || somebody(Vote::exchange_failed)) exchanges_work_ = false;
-  if (!gathered)
-    trouble_ = std::move(gathered).error();
-  else if (somebody(Vote::out_of_memory))
+Status AllOrNone::exchange_frames(const void* message, std::size_t bytes) noexcept {
+  Frame mine{mine_, static_cast<std::uint8_t>(bytes), {}};
+  if (bytes > 0) std::memcpy(mine.message, message, bytes);
+  try {
+    return exchanges_->all_gather(&mine, frames_.data(), frame_bytes_);
+  } catch (const std::bad_alloc&) { // to say why it failed
+    return exchange_failed();
+  }
+}
+
+bool AllOrNone::all_are_here() noexcept {
+  bool says[4] = {};
+  for (std::size_t at = 0; at < frames_.size(); at += frame_bytes_)
+    says[std::to_integer<std::size_t>(frames_[at]) % 4] = true;
+  const auto somebody = [&](Vote vote) { return says[static_cast<std::size_t>(vote)]; };
+  if (somebody(Vote::exchange_failed)) exchanges_work_ = false;
+  if (somebody(Vote::out_of_memory))
     trouble_ = out_of_memory();
   else if (somebody(Vote::cannot_tell_memory))
     trouble_ = cannot_tell_memory();
@@ -46,6 +64,29 @@ bool AllOrNone::vote() noexcept {
   else
     return true;
   return together_ = false;
+}
+
+bool AllOrNone::vote() noexcept {
+  if (!together_) return false; // the others have left already
+  if (Status gathered = exchange_frames(nullptr, 0); !gathered) {
+    exchanges_work_ = together_ = false;
+    trouble_ = std::move(gathered).error();
+    return false;
+  }
+  return all_are_here();
+}
+
+Status AllOrNone::all_gather_in_frames(const void* mine, void* all, std::size_t bytes) {
+  if (!together_) return Error(trouble_);
+  if (Status gathered = exchange_frames(mine, bytes); !gathered) {
+    note_failure();
+    return gathered;
+  }
+  if (!all_are_here()) return Error(trouble_);
+  auto* to = static_cast<std::byte*>(all);
+  for (std::size_t at = 0; at < frames_.size(); at += frame_bytes_, to += bytes)
+    std::memcpy(to, frames_.data() + at + offsetof(Frame, message), bytes);
+  return ok();
 }
 
 } // namespace strata::comm

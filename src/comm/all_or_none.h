@@ -2,17 +2,18 @@
 // Steps of all ranks with exchanges between them, of which one rank may run out of memory.
 //
 // A rank that throws std::bad_alloc does not come to the exchange in which the others wait for it, and does not know
-// how long that one's message is. So while such steps run, every exchange begins with one of a byte: "I am here", or
-// "I have no memory". The rank that threw sends the second in place of whatever came next, and all leave together. A
-// last byte after the steps does the same for a rank that throws when there is nothing more to exchange.
+// how long that one's message is. So while such steps run, every exchange begins with one of frames of a fixed length:
+// "I am here", or "I have no memory". The rank that threw sends the second in place of whatever came next, and all
+// leave together. A last frame after the steps does the same for a rank that throws when there is nothing more to
+// exchange. A short message is in the frame itself, so that most exchanges are one: a first call makes dozens of them,
+// each of which takes a millisecond and more where many ranks share a core.
 //
 // In the same way a rank leaves that finds out, before its first step, that it cannot take part, and one for which an
-// exchange failed behind such a byte. (Of the bytes themselves, the ranks for which they failed have nobody to tell.)
+// exchange of messages failed. (Of frames without a message, the ranks for which they failed have nobody to tell.)
 #pragma once
 
 #include "comm/bootstrap.h"
 
-#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -29,22 +30,30 @@ Error exchange_failed() noexcept;
 class AllOrNone final : public Bootstrap {
 public:
   explicit AllOrNone(std::unique_ptr<Bootstrap> exchanges)
-      : exchanges_(std::move(exchanges)), votes_(static_cast<std::size_t>(exchanges_->ranks())) {}
+      : exchanges_(std::move(exchanges)), frame_bytes_(frame_bytes(exchanges_->ranks())),
+        frames_(static_cast<std::size_t>(exchanges_->ranks()) * frame_bytes_) {}
 
   /// Takes the place of run() on a rank that has no memory for such an object either: tells the others so in their
-  /// first exchange. Into `votes`, a byte for each rank, goes what they say. Collective; takes no memory.
-  static void decline(Bootstrap& exchanges, std::uint8_t* votes) noexcept;
+  /// first exchange. Into `frames`, of bytes_to_decline(), goes what they say. Collective; takes no memory.
+  static void decline(Bootstrap& exchanges, std::byte* frames) noexcept;
+  /// Enough for every set of up to so many ranks.
+  static std::size_t bytes_to_decline(std::int32_t most_ranks);
+
+  /// Whether what a rank gives to an exchange is a frame without a message; for tests.
+  static bool is_vote_alone(const void* given, std::size_t bytes) {
+    return bytes == sizeof(Frame) && static_cast<const Frame*>(given)->bytes == 0;
+  }
+  /// Longer messages take a second exchange.
+  static constexpr std::size_t most_in_frame = 46;
 
   std::int32_t rank() const override { return exchanges_->rank(); }
   std::int32_t ranks() const override { return exchanges_->ranks(); }
   std::string name() const override { return exchanges_->name(); }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
+    if (running_ && fits_in_frame(bytes)) return all_gather_in_frames(mine, all, bytes);
     if (running_ && !vote()) return Error(trouble_);
     Status gathered = exchanges_->all_gather(mine, all, bytes);
-    if (running_ && !gathered) {
-      mine_ = Vote::exchange_failed;
-      exchanges_work_ = false;
-    }
+    if (running_ && !gathered) note_failure();
     return gathered;
   }
   void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
@@ -103,15 +112,36 @@ public:
   }
 
 private:
-  /// What a rank says before each exchange.
+  /// What a rank says in each exchange.
   enum class Vote : std::uint8_t { out_of_memory, here, cannot_tell_memory, exchange_failed };
+  /// What goes around. Of more ranks than `most_with_messages` only its first byte: there bytes count more than
+  /// exchanges do, and each rank has room for the frames of all.
+  struct Frame {
+    Vote vote;
+    std::uint8_t bytes; ///< of the message that is in it
+    std::byte message[most_in_frame];
+  };
+  static constexpr std::int32_t most_with_messages = 1024;
+  static std::size_t frame_bytes(std::int32_t ranks) { return ranks <= most_with_messages ? sizeof(Frame) : 1; }
 
-  /// Whether all ranks are here. From the first time on that one is not, or that there was no exchange, no further one
-  /// is tried, and `trouble_` says why.
+  bool fits_in_frame(std::size_t bytes) const { return bytes <= most_in_frame && frame_bytes_ == sizeof(Frame); }
+  Status all_gather_in_frames(const void* mine, void* all, std::size_t bytes);
+  /// Into frames_; no bytes: a vote alone.
+  Status exchange_frames(const void* message, std::size_t bytes) noexcept;
+  /// What the frames say: whether all ranks are here. From the first time on that one is not, no further exchange is
+  /// tried, and `trouble_` says why.
+  bool all_are_here() noexcept;
+  /// An exchange of frames without a message, and what they say. Where there was none, no further one is tried either.
   bool vote() noexcept;
+  /// Of an exchange whose peers will hear of it in the next one.
+  void note_failure() noexcept {
+    mine_ = Vote::exchange_failed;
+    exchanges_work_ = false;
+  }
 
   std::unique_ptr<Bootstrap> exchanges_;
-  std::vector<Vote> votes_; ///< by rank; made before memory can be short
+  std::size_t frame_bytes_;
+  std::vector<std::byte> frames_; ///< by rank; made before memory can be short
   bool running_ = false, together_ = true, exchanges_work_ = true;
   Vote mine_ = Vote::here;
   Error trouble_; ///< unless together

@@ -18,7 +18,7 @@ namespace strata::comm::exchanges_that_fail {
 namespace {
 
 /// One exchange fails where it is told to, on this rank only: it takes part, and hears nothing. All but those by which
-/// AllOrNone agrees, for of these nobody can tell the others. They all send the same byte, and one of them comes first.
+/// AllOrNone agrees and nothing else, for of these nobody can tell the others.
 class FailsOnce final : public Bootstrap {
 public:
   explicit FailsOnce(std::unique_ptr<Bootstrap> exchanges) : exchanges_(std::move(exchanges)) {}
@@ -27,8 +27,8 @@ public:
   void wait_for_all(engine::IdleHook meanwhile) override { exchanges_->wait_for_all(meanwhile); }
   engine::IdleHook idle_hook() const override { return exchanges_->idle_hook(); }
   Status all_gather(const void* mine, void* all, std::size_t bytes) override {
-    if (vote_ == nullptr) vote_ = mine;
-    if (!armed_ || mine == vote_ || before_-- > 0) return exchanges_->all_gather(mine, all, bytes);
+    if (!armed_ || AllOrNone::is_vote_alone(mine, bytes) || before_-- > 0)
+      return exchanges_->all_gather(mine, all, bytes);
     armed_ = false;
     failed_ = true;
     std::vector<std::byte> heard(bytes * static_cast<std::size_t>(ranks()));
@@ -45,7 +45,6 @@ public:
 
 private:
   std::unique_ptr<Bootstrap> exchanges_;
-  const void* vote_ = nullptr;
   bool armed_ = false, failed_ = false;
   std::uint64_t before_ = 0;
 };

@@ -2,6 +2,7 @@
 dist_check_SCRIPTS += tests/unit/unit_test
 # What threads share, and what all tests need: all that there is to test with ThreadSanitizer.
 joinable_tests += \
+  tests/unit/comm_all_or_none_test.cc \
   tests/unit/comm_context_facts_test.cc \
   tests/unit/comm_context_life_test.cc \
   tests/unit/comm_context_links_test.cc \
