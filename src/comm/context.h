@@ -235,7 +235,7 @@ private:
   void choose_way(Decision& decision, const Call& call, std::size_t bytes);
   void decide(Decision& decision, std::size_t bytes);
   std::string name_of(const tune::Candidate& candidate) const;
-  Result<Way> prepare_way(const tune::Candidate& candidate);
+  Result<Way> prepare_way(const tune::Candidate& candidate, std::size_t bytes);
   static kernel::Stores default_stores(std::size_t bytes);
   static kernel::Stores stores_of(tune::Around around);
   Status prepare_board();

@@ -303,7 +303,8 @@ std::string Context::name_of(const tune::Candidate& candidate) const {
   return candidate.name() + (candidate.plain && plain_is_of_hosts_ ? " over cores" : "");
 }
 
-Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
+/// For calls of the size class of `bytes`.
+Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate, std::size_t bytes) {
   Way way;
   way.name = name_of(candidate);
   way.long_slices = candidate.long_slices;
@@ -322,6 +323,7 @@ Result<Context::Way> Context::prepare_way(const tune::Candidate& candidate) {
     way.path = Path::plan;
     way.plan = (*made)->plan.get();
     way.slots = (*made)->slots.get();
+    way.plan->make_ready(tune::bounds_of_class(tune::size_class(bytes)).second);
   }
   return way;
 }

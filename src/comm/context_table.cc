@@ -109,7 +109,7 @@ Status Context::use_way(std::size_t bytes, const std::string& words) {
   if (decision.way.path == Path::lost) return Error{ErrorKind::peer, watch_.trouble()};
   const auto candidate = tune::candidate_of(*way, situation_, options_, tune::size_class(bytes));
   if (!candidate) return candidate.error();
-  auto prepared = prepare_way(*candidate);
+  auto prepared = prepare_way(*candidate, bytes);
   if (!prepared) return prepared.error();
   retire(decision);
   decision.way = std::move(*prepared);

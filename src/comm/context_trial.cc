@@ -140,7 +140,7 @@ std::vector<tune::Candidate> Context::order_to_try(const tune::Choice& choice, b
 /// Of a table that decides alone; nothing where it leaves that open, or where its way cannot be made.
 std::optional<Context::Way> Context::way_of_table(const tune::Choice& choice, std::size_t bytes, std::string& trouble) {
   if (choice.source.empty() || options_.tune != Tune::file) return std::nullopt;
-  auto way = prepare_way(choice.chosen);
+  auto way = prepare_way(choice.chosen, bytes);
   if (!way) {
     trouble += fmt::format("{}{} cannot be followed", trouble.empty() ? "" : "; ", choice.source);
     return std::nullopt;
@@ -187,7 +187,7 @@ std::vector<Context::Way> Context::ways_to_try(const tune::Choice& choice, std::
     if (candidate.long_slices && !long_ones_fit) continue;
     if (has_board && bytes < schedules_in_memory_from && !is_for_devices) continue;
     ++tries;
-    if (auto way = prepare_way(candidate)) {
+    if (auto way = prepare_way(candidate, bytes)) {
       tried.add(candidate);
       has_board |= candidate.kind == Kind::board;
       ways.push_back(std::move(*way));
@@ -320,7 +320,7 @@ bool Context::widen_trial(Decision& decision, std::size_t bytes) {
     const std::size_t kind = kind_of(*candidate);
     const Family family = family_of(*candidate, situation_.job_of(*candidate).hierarchy);
     if (good_kinds.count(kind) == 0 || !tried.emplace(kind, family).second) continue;
-    auto way = prepare_way(*candidate);
+    auto way = prepare_way(*candidate, bytes);
     if (!way) continue;
     way->stores = default_stores(bytes);
     ways.push_back(std::move(*way));
@@ -364,7 +364,7 @@ bool Context::try_depths(Decision& decision, std::size_t bytes) {
     auto candidate = tune::candidate_of(wanted, situation_, options_, tune::size_class(bytes));
     if (!candidate || is_tried(name_of(*candidate))) continue;
     candidate->long_slices = best->long_slices;
-    auto way = prepare_way(*candidate);
+    auto way = prepare_way(*candidate, bytes);
     if (!way) continue;
     way->stores = best->stores;
     ways.push_back(std::move(*way));

@@ -35,6 +35,7 @@ Result<LinkFlow> LinkFlow::prepare(transport::Links& links, std::int32_t ranks, 
   if (!channel) return channel.error();
   const std::vector<std::uint64_t> announcements(static_cast<std::size_t>(ranks), (*channel)->announcement());
   if (const Status connected = (*channel)->connect(announcements); !connected) return connected.error();
+  (*channel)->make_ready(1);
   LinkFlow flow;
   flow.side_ = side;
   flow.channel_ = std::move(*channel);

@@ -46,7 +46,11 @@ public:
                                                          std::uint32_t plan, double patience, engine::Waiter waiter);
   std::uint64_t announcement() const { return channel_->announcement(); }
   /// `announcements` by rank.
-  Status connect(std::span<const std::uint64_t> announcements) { return channel_->connect(announcements); }
+  Status connect(std::span<const std::uint64_t> announcements) {
+    const Status connected = channel_->connect(announcements);
+    if (connected) channel_->make_ready(1);
+    return connected;
+  }
   /// Whether its peers were heard of within the patience.
   bool hear_of_peer();
   /// While the peer is not as far: it may need answers.

@@ -75,6 +75,9 @@ public:
   /// Second step: `announced[link][rank]`.
   Status connect(const std::vector<std::vector<std::uint64_t>>& announced);
 
+  /// Calls of up to so many bytes are coming: for speed alone, and local. As often as they grow.
+  void make_ready(std::size_t call_bytes);
+
   // plan_device.cc: between connect() and the first request, on ranks that have a device.
   /// What the device must have for this plan. `networks`: what its memory is to the transports; none: they shall not
   /// use it.

@@ -153,6 +153,12 @@ Status Plan::connect(const std::vector<std::vector<std::uint64_t>>& announced) {
   return ok();
 }
 
+void Plan::make_ready(std::size_t call_bytes) {
+  const std::size_t slice = std::min(call_bytes, shape_.slice_bytes);
+  for (auto& channel : channels_)
+    if (channel) channel->make_ready(static_cast<double>(slice) / static_cast<double>(shape_.slice_bytes));
+}
+
 bool Plan::connected() {
   bool all = true;
   for (auto& channel : channels_) {

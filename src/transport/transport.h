@@ -71,6 +71,10 @@ public:
   /// Patience has ended: who was not heard of is remembered, so that later channels to them are refused at once.
   virtual void give_up_connecting() {}
 
+  /// Slices are coming that fill at most this share, up to 1, of what the channel was made for. For speed alone: their
+  /// first bytes need not wait for the kernel to map memory. After connect(), as often as the share grows.
+  virtual void make_ready(double /*share*/) {}
+
   /// Whether payloads are written straight to where the receivers read them (shared memory): then room() and publish()
   /// take the place of start_send() and sent(), and the caller writes the payload as suits it.
   virtual bool shares_memory() const { return false; }

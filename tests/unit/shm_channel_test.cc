@@ -2,12 +2,17 @@
 // Segments, and channels between two ranks of one process, over memory files as between processes and on the heap.
 #include "transport/shm/shm_channel.h"
 
+#include "base/descriptor.h"
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace strata::transport::shm {
 namespace {
@@ -208,6 +213,59 @@ TEST_P(ShmChannelTest, PromisesAPayloadUnderAFlagOfItsReader) {
   EXPECT_FALSE(channels[1]->is_promised_aside(0, 0)) << "it is there";
 }
 
+/// The pages in which bytes are.
+struct Pages {
+  Pages(const void* from, std::size_t bytes)
+      : begin(reinterpret_cast<std::uintptr_t>(from) / page),
+        end((reinterpret_cast<std::uintptr_t>(from) + bytes - 1) / page + 1) {}
+  std::size_t count() const { return end - begin; }
+  /// Of them, those that this process has mapped; none where the kernel does not tell.
+  std::optional<std::size_t> mapped() const {
+    const Descriptor entries(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    std::size_t found = 0;
+    for (std::uintptr_t number = begin; number < end; ++number) {
+      std::uint64_t entry = 0;
+      const auto place = static_cast<off_t>(number * sizeof entry);
+      if (::pread(entries.number(), &entry, sizeof entry, place) != sizeof entry) return std::nullopt;
+      found += entry >> 63;
+    }
+    return found;
+  }
+  const std::uintptr_t page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  std::uintptr_t begin, end;
+};
+
+bool kernel_maps_in_advance() {
+#ifdef MADV_POPULATE_WRITE
+  alignas(65536) static std::byte page[65536];
+  return ::madvise(page, sizeof page, MADV_POPULATE_WRITE) == 0;
+#else
+  return false;
+#endif
+}
+
+/// Between processes: on the heap, pages may be mapped from before.
+class ShmChannelOverFiles : public ShmChannelTest {};
+
+TEST_P(ShmChannelOverFiles, HasMappedWhatCallsAreGoingToUse) {
+  constexpr std::size_t bytes = 200000;
+  connect(bytes);
+  ASSERT_TRUE(channels[0]->start_send(0, 0, "first", 6));
+  const void* const places[] = {channels[0]->room(0, 0),
+                                channels[1]->arrived(0, 0)}; // where it is mapped here and there
+  if (!kernel_maps_in_advance() || !Pages(places[0], 1).mapped())
+    GTEST_SKIP() << "this kernel maps no pages in advance, or does not tell which are mapped";
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const Pages all(places[rank], bytes), quarter(places[rank], bytes / 4);
+    EXPECT_LT(*all.mapped(), all.count() / 2) << "a call may be short, and its slice nearly empty";
+    channels[rank]->make_ready(0.25);
+    EXPECT_EQ(*quarter.mapped(), quarter.count());
+    EXPECT_LT(*all.mapped(), all.count() / 2);
+    channels[rank]->make_ready(1);
+    EXPECT_EQ(*all.mapped(), all.count());
+  }
+}
+
 /// Three ranks, of which the first sends two messages with the same tag and begin, to one of the others each.
 class ShmChannelOfThree : public testing::Test {
 protected:
@@ -347,6 +405,7 @@ TEST_P(ShmChannelTest, SaysThatThereIsNoRoomForItsSlots) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backings, ShmChannelTest, testing::Values(Backing::memfd, Backing::heap));
+INSTANTIATE_TEST_SUITE_P(Backings, ShmChannelOverFiles, testing::Values(Backing::memfd));
 
 } // namespace
 } // namespace strata::transport::shm

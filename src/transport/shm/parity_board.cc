@@ -2,6 +2,7 @@
 #include "transport/shm/parity_board.h"
 
 #include "transport/shm/order_by_peers.h"
+#include "transport/shm/pages_to_populate.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   std::unique_ptr<ParityBoard> board(new ParityBoard(std::move(neighbours), most_bytes, shares_core));
   if (Status leased = board->lease_for(ring_bytes); !leased) return leased.error();
   std::byte* own = board->neighbours_->own->view().at(board->offset_);
-  populate(own, board->leased_);
+  PagesToPopulate().add(own, board->leased_);
   new (own) std::atomic<std::uint32_t>(0);
   const std::size_t place = place_of(board->self_);
   for (std::size_t parity = 0; parity < 2; ++parity)
@@ -70,7 +71,7 @@ Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
     wide_.push_back(memory + place_of(rank));
     const bool shares_core = (announcements[rank] & shares_core_flag) != 0;
     narrow_.push_back(shares_core ? wide_.back() : memory + narrow_offset);
-    if (rank != self_) populate(memory, bytes);
+    if (rank != self_) PagesToPopulate().add(memory, bytes);
   }
   connected_ = true;
   return ok();

@@ -3,6 +3,7 @@
 
 #include "base/rounding.h"
 #include "transport/shm/order_by_peers.h"
+#include "transport/shm/pages_to_populate.h"
 
 #include <fmt/format.h>
 
@@ -86,7 +87,6 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
   channel->block_bytes_ = end;
   channel->flag_bytes_ = shape.incoming.size() * shape.window * sizeof(std::uint32_t);
   std::byte* block = segment.view().at(*lease);
-  populate(block, end);
   auto* header = new (block) BlockHeader;
   header->plan = shape.plan;
   header->window = shape.window;
@@ -109,7 +109,6 @@ Result<std::unique_ptr<Channel>> ShmChannel::prepare(std::shared_ptr<const Neigh
 
 Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
   blocks_are_announced();
-  const std::size_t exchanging = peer_ranks_.size();
   for (std::size_t rank = 0; rank < announcements.size(); ++rank)
     if (neighbours_->views[rank] != nullptr && announcements[rank] != 0)
       (void)peer_index(static_cast<std::int32_t>(rank)); // exchanges nothing with this one, but may give the call up
@@ -127,7 +126,6 @@ Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
     peers_[i].block = block;
     peers_[i].block_bytes = bytes;
     peers_[i].aside_bytes = block->aside_bytes;
-    if (i < exchanging) populate(view.at(announcements[rank]), bytes);
   }
   for (std::size_t i = 0; i < shape_.incoming.size(); ++i) {
     const auto rank = static_cast<std::size_t>(shape_.incoming[i].peer);
@@ -135,6 +133,24 @@ Status ShmChannel::connect(std::span<const std::uint64_t> announcements) {
   }
   connected_ = true;
   return ok();
+}
+
+/// All of the slots of a plan for long slices would take a short first call longer than everything else in it.
+void ShmChannel::make_ready(double share) {
+  if (share <= ready_share_) return;
+  ready_share_ = share;
+  const auto add_slots = [&](PagesToPopulate& pages, const std::byte* slots, std::size_t stride, std::size_t payload,
+                             std::size_t most_bytes) {
+    constexpr std::size_t rounding = 16; // of a message's share of a slice
+    const auto bytes = static_cast<std::size_t>(share * static_cast<double>(most_bytes)) + rounding;
+    for (std::uint32_t slot = 0; slot < shape_.window; ++slot)
+      pages.add(slots + stride * slot, std::min(payload + bytes, stride));
+  };
+  PagesToPopulate pages;
+  for (std::size_t i = 0; i < senders_.size(); ++i)
+    add_slots(pages, senders_[i].slots, senders_[i].stride, senders_[i].payload, shape_.outgoing[i].most_bytes);
+  for (std::size_t i = 0; i < receivers_.size(); ++i)
+    add_slots(pages, receivers_[i].slots, receivers_[i].stride, receivers_[i].payload, shape_.incoming[i].most_bytes);
 }
 
 Status ShmChannel::find_message(std::size_t index, std::uint64_t announced) {

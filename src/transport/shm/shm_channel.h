@@ -50,6 +50,7 @@ public:
 
   std::uint64_t announcement() const override { return block_offset_; }
   Status connect(std::span<const std::uint64_t> announcements) override;
+  void make_ready(double share) override;
   bool start_send(std::size_t index, std::uint64_t slice, const void* payload, std::size_t bytes) override;
   bool sent(std::size_t, std::uint64_t) override { return true; }
   const void* arrived(std::size_t index, std::uint64_t slice) override;
@@ -110,6 +111,7 @@ private:
   std::size_t block_bytes_ = 0;
   std::size_t flag_bytes_ = 0;
   bool connected_ = false;
+  double ready_share_ = 0;
   std::vector<Peer> peers_;
   std::vector<std::int32_t> peer_ranks_;
   const char* failure_ = nullptr;

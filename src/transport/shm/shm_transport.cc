@@ -3,8 +3,6 @@
 
 #include "transport/shm/shm_channel.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 namespace strata::transport::shm {
@@ -87,14 +85,6 @@ Result<std::unique_ptr<Links>> ShmTransport::link(std::span<const PeerAddress> r
 
 Result<std::unique_ptr<Channel>> ShmLinks::prepare(const ChannelShape& shape) {
   return ShmChannel::prepare(neighbours_, shape);
-}
-
-void populate(std::byte* from, std::size_t bytes) {
-#ifdef MADV_POPULATE_WRITE
-  (void)::madvise(from, bytes, MADV_POPULATE_WRITE); // only speed depends on it; older kernels refuse
-#else
-  (void)from, (void)bytes;
-#endif
 }
 
 } // namespace strata::transport::shm

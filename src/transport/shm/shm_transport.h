@@ -68,7 +68,4 @@ private:
   std::vector<std::unique_ptr<Handover>> handovers_;
 };
 
-/// Touches all pages of a range that will be used soon, so that the first call does not pay for page faults.
-void populate(std::byte* from, std::size_t bytes);
-
 } // namespace strata::transport::shm
