@@ -14,6 +14,7 @@ joinable_sources += \
   src/base/number_runs.cc src/base/number_runs.h \
   src/base/option_rows.cc src/base/option_rows.h \
   src/base/options.cc src/base/options.h \
+  src/base/prefetch.h \
   src/base/private_folder.cc src/base/private_folder.h \
   src/base/quantity.cc src/base/quantity.h \
   src/base/result.h \

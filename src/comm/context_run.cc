@@ -80,10 +80,10 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
   const std::size_t bytes = elements * reduction.element_bytes;
   const auto* input = static_cast<const std::byte*>(call.input) + first * reduction.element_bytes;
   void* slot = board.begin(bytes);
-  if (stores.publish != kernel::Store::streaming) [[likely]]
+  if (bytes < kernel::least_shared && stores.publish != kernel::Store::streaming) [[likely]]
     std::memcpy(slot, input, bytes);
   else
-    process_.kernels().copy(slot, input, bytes, kernel::Store::streaming);
+    process_.kernels().copy(slot, input, bytes, kernel::published(stores.publish));
   board.publish(bytes);
   if (stores.publish == kernel::Store::demoted) board.demote(bytes);
   const auto count = static_cast<std::size_t>(ranks_);

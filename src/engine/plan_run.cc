@@ -118,7 +118,8 @@ bool Plan::start(const Port& port, const Slice& slice, const void* payload, std:
   if (!port.shares_memory) return port.channel->start_send(port.index, slice.number, payload, bytes);
   void* room = port.channel->room(port.index, slice.number);
   if (room == nullptr) return false;
-  copy_(room, payload, bytes, bytes >= least_streamed ? slice.request->stores.publish : kernel::Store::cached);
+  const kernel::Store publish = bytes >= least_streamed ? slice.request->stores.publish : kernel::Store::cached;
+  copy_(room, payload, bytes, kernel::published(publish));
   port.channel->publish(port.index, slice.number, bytes);
   return true;
 }

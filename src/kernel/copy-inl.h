@@ -7,6 +7,7 @@
 #define STRATA_KERNEL_COPY_INL_H
 #endif
 
+#include "base/prefetch.h"
 #include "kernel/kernel.h"
 
 #include <hwy/cache_control.h>
@@ -51,14 +52,43 @@ inline void stream_copy(std::uint8_t* to, const std::uint8_t* from, std::size_t 
   hwy::FlushStream();
 }
 
+/// A line that a peer has read stays with it until this core has asked for it, which takes as long as to read the
+/// peer's: a copy that comes to such lines one by one waits for them. Asked for six lines ahead, an exchange through
+/// shared memory takes 9 to 12% less from 8 KiB on between cores of an EPYC of family 25, model 1, that share no cache
+/// (5% less of 2 KiB), and 0 to 4% less between cores that do. Three lines ahead are too few, and 64 no better. Copies
+/// to memory of this core's own gain nothing.
+inline void copy_to_shared(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+  constexpr std::size_t ahead = 6 * cache_line_bytes;
+  const hn::ScalableTag<std::uint8_t> d;
+  const std::size_t lanes = hn::Lanes(d), block = 4 * lanes;
+  std::size_t i = 0;
+  // With vectors of 16 bytes the loop itself costs more than that.
+  for (; lanes >= 32 && bytes >= least_shared && bytes - i >= ahead + block; i += block) {
+    for (std::size_t line = 0; line < block; line += cache_line_bytes)
+      prefetch_to_write(to + i + ahead + line);
+    const auto v0 = hn::LoadU(d, from + i);
+    const auto v1 = hn::LoadU(d, from + i + lanes);
+    const auto v2 = hn::LoadU(d, from + i + 2 * lanes);
+    const auto v3 = hn::LoadU(d, from + i + 3 * lanes);
+    hn::StoreU(v0, d, to + i);
+    hn::StoreU(v1, d, to + i + lanes);
+    hn::StoreU(v2, d, to + i + 2 * lanes);
+    hn::StoreU(v3, d, to + i + 3 * lanes);
+  }
+  std::memcpy(to + i, from + i, bytes - i);
+}
+
 /// The CopyFunction.
 inline void copy(void* to, const void* from, std::size_t bytes, Store store) {
   if (to == from || bytes == 0) return;
-  if (store != Store::streaming) {
+  auto* const bytes_to = static_cast<std::uint8_t*>(to);
+  const auto* const bytes_from = static_cast<const std::uint8_t*>(from);
+  if (store == Store::streaming)
+    stream_copy(bytes_to, bytes_from, bytes);
+  else if (store == Store::shared)
+    copy_to_shared(bytes_to, bytes_from, bytes);
+  else
     std::memcpy(to, from, bytes);
-  } else {
-    stream_copy(static_cast<std::uint8_t*>(to), static_cast<const std::uint8_t*>(from), bytes);
-  }
 }
 
 } // namespace strata::kernel::HWY_NAMESPACE

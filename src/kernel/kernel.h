@@ -11,8 +11,16 @@ namespace strata::kernel {
 
 /// How results are written: through the caches, or around them (for vectors that no cache can keep). Demoted: through
 /// them, and what was written is then moved on from the core's own caches to one that cores share, where a peer on
-/// another core finds it sooner; whoever publishes does that, and kernels take it as cached.
-enum class Store { cached, streaming, demoted };
+/// another core finds it sooner; whoever publishes does that, and kernels take it as cached. Shared: through them, into
+/// lines that a peer on another core has read since they were written last, so that they are taken from it ahead of the
+/// writing; it is for copies, and reductions take it as cached.
+enum class Store { cached, streaming, demoted, shared };
+
+/// Fewer bytes are copied alike in both ways.
+inline constexpr std::size_t least_shared = 2048;
+
+/// As what is published is copied.
+constexpr Store published(Store publish) { return publish == Store::cached ? Store::shared : publish; }
 
 /// How a call stores what its peers will read, and its own results. It changes no bit of them.
 struct Stores {

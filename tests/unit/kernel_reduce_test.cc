@@ -253,12 +253,13 @@ TEST(VectorisedKernels, KeepSubnormalHalvesWhereTheProgramFlushesSubnormals) {
 
 TEST(VectorisedKernels, CopyAnyBytesAtAnyAlignment) {
   std::mt19937_64 random(seed);
-  constexpr std::size_t sizes[] = {0, 1, 3, 63, 64, 65, 127, 255, 256, 257, 1000, 4096, 70001};
+  constexpr std::size_t sizes[] = {0,   1,    3,    63,   64,   65,   127,  255,  256,
+                                   257, 1000, 2047, 2048, 2049, 2500, 4096, 4999, 70001};
   constexpr std::size_t offsets[] = {0, 1, 8, 63};
   for (const std::size_t bytes : sizes)
     for (const std::size_t offset : offsets)
       for (const Kernels& kernels : instruction_sets())
-        for (const Store store : {Store::cached, Store::streaming}) {
+        for (const Store store : {Store::cached, Store::streaming, Store::demoted, Store::shared}) {
           const std::vector<std::byte> from = draw_many(Element::int8, Sample::any_bits, bytes, random);
           const Buffer to(bytes + 2, offset);
           std::fill_n(to.get(), bytes + 2, std::byte{0xa5});
@@ -274,7 +275,7 @@ TEST(VectorisedKernels, CopyingARangeToItselfDoesNothing) {
   std::vector<std::byte> values = draw_many(Element::int8, Sample::any_bits, 500, random);
   const std::vector<std::byte> before = values;
   for (const Kernels& kernels : instruction_sets())
-    for (const Store store : {Store::cached, Store::streaming})
+    for (const Store store : {Store::cached, Store::streaming, Store::demoted, Store::shared})
       kernels.copy(values.data(), values.data(), values.size(), store);
   EXPECT_EQ(values, before);
 }

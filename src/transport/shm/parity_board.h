@@ -46,6 +46,7 @@
 // multiprocessor", IEEE ToC 46(7), 1997, gives the form of such proofs.)
 #pragma once
 
+#include "base/prefetch.h"
 #include "base/rounding.h"
 #include "transport/shm/shm_transport.h"
 
@@ -135,14 +136,6 @@ public:
   bool quiescent() const;
 
 private:
-  static void prefetch_to_write(const void* line) {
-#if defined(__x86_64__)
-    // __builtin_prefetch makes it of processors that are known to have it only; on the others it does nothing.
-    __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
-#else
-    __builtin_prefetch(line, 1);
-#endif
-  }
   static void demote_line([[maybe_unused]] const void* line) {
 #if defined(__x86_64__)
     __asm__ volatile("cldemote %0" : : "m"(*static_cast<const char*>(line)));
