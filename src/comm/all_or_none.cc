@@ -49,11 +49,19 @@ Status AllOrNone::exchange_frames(const void* message, std::size_t bytes) noexce
   }
 }
 
-bool AllOrNone::all_are_here() noexcept {
-  bool says[4] = {};
-  for (std::size_t at = 0; at < frames_.size(); at += frame_bytes_)
-    says[std::to_integer<std::size_t>(frames_[at]) % 4] = true;
-  const auto somebody = [&](Vote vote) { return says[static_cast<std::size_t>(vote)]; };
+bool AllOrNone::all_are_here(std::size_t bytes) noexcept {
+  bool said[votes] = {};
+  const bool tell_lengths = frame_bytes_ == sizeof(Frame) && mine_ == Vote::here; // or this rank has no message
+  for (std::size_t at = 0; at < frames_.size(); at += frame_bytes_) {
+    auto vote = std::to_integer<std::size_t>(frames_[at]);
+    const std::size_t length =
+        tell_lengths ? std::to_integer<std::size_t>(frames_[at + offsetof(Frame, bytes)]) : bytes;
+    // Not what ranks that do the same say.
+    if (vote >= votes || (vote == static_cast<std::size_t>(Vote::here) && length != bytes))
+      vote = static_cast<std::size_t>(Vote::exchange_failed);
+    said[vote] = true;
+  }
+  const auto somebody = [&](Vote vote) { return said[static_cast<std::size_t>(vote)]; };
   if (somebody(Vote::exchange_failed)) exchanges_work_ = false;
   if (somebody(Vote::out_of_memory))
     trouble_ = out_of_memory();
@@ -73,16 +81,22 @@ bool AllOrNone::vote() noexcept {
     trouble_ = std::move(gathered).error();
     return false;
   }
-  return all_are_here();
+  return all_are_here(0);
 }
 
 Status AllOrNone::all_gather_in_frames(const void* mine, void* all, std::size_t bytes) {
   if (!together_) return Error(trouble_);
   if (Status gathered = exchange_frames(mine, bytes); !gathered) {
-    note_failure();
+    if (mine_ == Vote::here) {
+      note_failure();
+    } else { // the others may have heard why, and left
+      exchanges_work_ = together_ = false;
+      trouble_ = gathered.error();
+    }
     return gathered;
   }
-  if (!all_are_here()) return Error(trouble_);
+  if (!all_are_here(bytes)) return Error(trouble_);
+  if (bytes == 0) return ok(); // and `all` may be null
   auto* to = static_cast<std::byte*>(all);
   for (std::size_t at = 0; at < frames_.size(); at += frame_bytes_, to += bytes)
     std::memcpy(to, frames_.data() + at + offsetof(Frame, message), bytes);

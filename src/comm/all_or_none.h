@@ -9,7 +9,8 @@
 // each of which takes a millisecond and more where many ranks share a core.
 //
 // In the same way a rank leaves that finds out, before its first step, that it cannot take part, and one for which an
-// exchange of messages failed. (Of frames without a message, the ranks for which they failed have nobody to tell.)
+// exchange failed: its next frame says so. (What it says in a frame that fails as well, and in one without a message,
+// it has nobody to tell; nor does it hear, where its exchange fails, that another rank leaves in that very one.)
 #pragma once
 
 #include "comm/bootstrap.h"
@@ -39,12 +40,13 @@ public:
   /// Enough for every set of up to so many ranks.
   static std::size_t bytes_to_decline(std::int32_t most_ranks);
 
-  /// Whether what a rank gives to an exchange is a frame without a message; for tests.
+  /// Whether what a rank gives to an exchange is a frame without a message; for tests. (No value has the length of a
+  /// frame, which is odd.)
   static bool is_vote_alone(const void* given, std::size_t bytes) {
     return bytes == sizeof(Frame) && static_cast<const Frame*>(given)->bytes == 0;
   }
   /// Longer messages take a second exchange.
-  static constexpr std::size_t most_in_frame = 46;
+  static constexpr std::size_t most_in_frame = 61;
 
   std::int32_t rank() const override { return exchanges_->rank(); }
   std::int32_t ranks() const override { return exchanges_->ranks(); }
@@ -114,23 +116,24 @@ public:
 private:
   /// What a rank says in each exchange.
   enum class Vote : std::uint8_t { out_of_memory, here, cannot_tell_memory, exchange_failed };
-  /// What goes around. Of more ranks than `most_with_messages` only its first byte: there bytes count more than
-  /// exchanges do, and each rank has room for the frames of all.
+  static constexpr std::size_t votes = 4;
+  /// What goes around, between processes of the same build. Of more ranks than `most_with_messages` only its first
+  /// byte: each rank keeps room for the frames of all, for each of its communicators.
   struct Frame {
     Vote vote;
     std::uint8_t bytes; ///< of the message that is in it
     std::byte message[most_in_frame];
   };
-  static constexpr std::int32_t most_with_messages = 1024;
+  static constexpr std::int32_t most_with_messages = 256;
   static std::size_t frame_bytes(std::int32_t ranks) { return ranks <= most_with_messages ? sizeof(Frame) : 1; }
 
   bool fits_in_frame(std::size_t bytes) const { return bytes <= most_in_frame && frame_bytes_ == sizeof(Frame); }
   Status all_gather_in_frames(const void* mine, void* all, std::size_t bytes);
   /// Into frames_; no bytes: a vote alone.
   Status exchange_frames(const void* message, std::size_t bytes) noexcept;
-  /// What the frames say: whether all ranks are here. From the first time on that one is not, no further exchange is
-  /// tried, and `trouble_` says why.
-  bool all_are_here() noexcept;
+  /// What the frames say: whether all ranks are here, each with a message of so many bytes. From the first time on that
+  /// one is not, no further exchange is tried, and `trouble_` says why.
+  bool all_are_here(std::size_t bytes) noexcept;
   /// An exchange of frames without a message, and what they say. Where there was none, no further one is tried either.
   bool vote() noexcept;
   /// Of an exchange whose peers will hear of it in the next one.

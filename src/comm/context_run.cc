@@ -83,7 +83,7 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
   if (bytes < kernel::least_shared && stores.publish != kernel::Store::streaming) [[likely]]
     std::memcpy(slot, input, bytes);
   else
-    process_.kernels().copy(slot, input, bytes, kernel::published(stores.publish));
+    process_.kernels().copy(slot, input, bytes, kernel::store_to_publish(stores.publish));
   board.publish(bytes);
   if (stores.publish == kernel::Store::demoted) board.demote(bytes);
   const auto count = static_cast<std::size_t>(ranks_);

@@ -75,7 +75,7 @@ public:
   /// Second step: `announced[link][rank]`.
   Status connect(const std::vector<std::vector<std::uint64_t>>& announced);
 
-  /// Calls of up to so many bytes are coming: for speed alone, and local. As often as they grow.
+  /// Calls of up to so many bytes are coming: for speed alone, and local. After connect(); again for longer ones.
   void make_ready(std::size_t call_bytes);
 
   // plan_device.cc: between connect() and the first request, on ranks that have a device.

@@ -119,7 +119,7 @@ bool Plan::start(const Port& port, const Slice& slice, const void* payload, std:
   void* room = port.channel->room(port.index, slice.number);
   if (room == nullptr) return false;
   const kernel::Store publish = bytes >= least_streamed ? slice.request->stores.publish : kernel::Store::cached;
-  copy_(room, payload, bytes, kernel::published(publish));
+  copy_(room, payload, bytes, kernel::store_to_publish(publish));
   port.channel->publish(port.index, slice.number, bytes);
   return true;
 }

@@ -16,11 +16,11 @@ namespace strata::kernel {
 /// writing; it is for copies, and reductions take it as cached.
 enum class Store { cached, streaming, demoted, shared };
 
-/// Fewer bytes are copied alike in both ways.
+/// Fewer bytes than these are copied as cached where shared is asked for.
 inline constexpr std::size_t least_shared = 2048;
 
-/// As what is published is copied.
-constexpr Store published(Store publish) { return publish == Store::cached ? Store::shared : publish; }
+/// How a payload is copied to where peers read it, by Stores::publish.
+constexpr Store store_to_publish(Store publish) { return publish == Store::cached ? Store::shared : publish; }
 
 /// How a call stores what its peers will read, and its own results. It changes no bit of them.
 struct Stores {

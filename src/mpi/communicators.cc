@@ -148,7 +148,7 @@ bool make_context(State& now, CommunicatorRecord& record) {
   settle_released(now);
   if (!record.together) { // a stand-in
     CommunicatorBootstrap bootstrap(record.communicator, now);
-    comm::AllOrNone::decline(bootstrap, now.votes.data());
+    comm::AllOrNone::decline(bootstrap, now.room_to_decline.data());
     record.failed = true;
     return false;
   }

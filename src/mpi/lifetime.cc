@@ -122,7 +122,7 @@ void start(State& now) noexcept {
   if (const int signal = now.process->options().dump_signal; signal != 0)
     if (const std::string complaint = dump_on_signal(signal, now.process->activity()); !complaint.empty() && rank == 0)
       log_line(complaint);
-  now.votes.resize(comm::AllOrNone::bytes_to_decline(ranks));
+  now.room_to_decline.resize(comm::AllOrNone::bytes_to_decline(ranks));
   now.active.store(now.process->options().mode != Mode::off, std::memory_order_release);
 }
 

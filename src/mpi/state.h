@@ -99,8 +99,8 @@ struct State {
   comm::Device* device = nullptr;                   ///< of the process; null: every buffer is in host memory
   DeviceNative device_native = DeviceNative::stage; ///< not automatic: decided
   std::atomic<const Activity*> dumped{nullptr};     ///< for the handler of STRATA_DUMP_SIGNAL
-  std::vector<std::byte> votes; ///< room for what every rank says; nobody reads what exchanges leave there
-  std::mutex mutex;             ///< guards what follows
+  std::vector<std::byte> room_to_decline;           ///< for what all ranks say; nobody reads what exchanges leave there
+  std::mutex mutex;                                 ///< guards what follows
   std::list<std::shared_ptr<CommunicatorRecord>> records;
   std::list<std::shared_ptr<CommunicatorRecord>> released; ///< their communicators are gone
   std::array<std::atomic<std::uint64_t>, reasons> native_calls{};

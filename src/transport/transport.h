@@ -72,7 +72,7 @@ public:
   virtual void give_up_connecting() {}
 
   /// Slices are coming that fill at most this share, up to 1, of what the channel was made for. For speed alone: their
-  /// first bytes need not wait for the kernel to map memory. After connect(), as often as the share grows.
+  /// first bytes need not wait for the kernel to map memory. After connect(); again for a larger share.
   virtual void make_ready(double /*share*/) {}
 
   /// Whether payloads are written straight to where the receivers read them (shared memory): then room() and publish()

@@ -121,6 +121,104 @@ TEST(AllOrNone, EndsOnAllRanksWhereOneHasNoMemory) {
   }
 }
 
+TEST(AllOrNone, EndsOnAllRanksWhereOneStaysAway) {
+  std::vector<Status> ends;
+  const Lengths lengths = run_on_all(
+      [&](int rank, AllOrNone& together) {
+        if (rank == 2) return together.stay_away();
+        EXPECT_FALSE(gather(together, rank));
+      },
+      &ends);
+  EXPECT_EQ(lengths.size(), 1u);
+  for (const Status& end : ends) {
+    ASSERT_FALSE(end);
+    EXPECT_EQ(end.error().message, cannot_tell_memory().message);
+  }
+}
+
+TEST(AllOrNone, TellsOfNoMemoryBehindAWait) {
+  std::vector<Status> ends;
+  (void)run_on_all(
+      [&](int rank, AllOrNone& together) {
+        together.run_and_wait(
+            [&] {
+              if (rank == 0) throw std::bad_alloc();
+            },
+            {});
+        EXPECT_FALSE(gather(together, rank));
+      },
+      &ends);
+  for (const Status& end : ends) {
+    ASSERT_FALSE(end);
+    EXPECT_EQ(end.error().message, out_of_memory().message);
+  }
+}
+
+TEST(AllOrNone, ExchangesNothing) {
+  const Lengths lengths =
+      run_on_all([&](int, AllOrNone& together) { EXPECT_TRUE(together.all_gather(nullptr, nullptr, 0)); });
+  EXPECT_EQ(lengths.size(), 2u);
+}
+
+TEST(AllOrNone, EndsWhereRanksDoNotDoTheSame) {
+  std::vector<Status> ends;
+  const Lengths lengths = run_on_all(
+      [&](int rank, AllOrNone& together) {
+        std::byte mine[8]{}, all[3 * 8];
+        EXPECT_FALSE(together.all_gather(mine, all, rank == 1 ? 4 : 8));
+      },
+      &ends);
+  EXPECT_EQ(lengths.size(), 1u);
+  for (const Status& end : ends)
+    EXPECT_FALSE(end);
+}
+
+/// Takes part in all exchanges, and from one on hears nothing any more.
+class Deaf final : public Bootstrap {
+public:
+  Deaf(std::unique_ptr<Bootstrap> exchanges, std::size_t from) : exchanges_(std::move(exchanges)), before_(from) {}
+  std::int32_t rank() const override { return exchanges_->rank(); }
+  std::int32_t ranks() const override { return exchanges_->ranks(); }
+  Status all_gather(const void* mine, void* all, std::size_t bytes) override {
+    const Status gathered = exchanges_->all_gather(mine, all, bytes);
+    if (before_ == 0) return Error{ErrorKind::peer, "this rank hears nothing"};
+    --before_;
+    return gathered;
+  }
+
+private:
+  std::unique_ptr<Bootstrap> exchanges_;
+  std::size_t before_;
+};
+
+TEST(AllOrNone, ExchangesNoMoreThanTheOthersWhereAllItsExchangesFail) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1000}}) {
+    const auto meeting = std::make_shared<Meeting>(2);
+    Lengths lengths[2];
+    Status ends[2] = {ok(), ok()};
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        std::unique_ptr<Bootstrap> exchanges = std::make_unique<ThreadBootstrap>(meeting, rank);
+        // The second message: with a frame, it is in the second exchange, and else behind that frame in the fourth.
+        if (rank == 1) exchanges = std::make_unique<Deaf>(std::move(exchanges), bytes == 8 ? 1 : 3);
+        AllOrNone together(std::make_unique<Counting>(std::move(exchanges), lengths[rank]));
+        std::vector<std::byte> mine(bytes), all(2 * bytes);
+        ends[rank] = together.run([&] {
+          for (int i = 0; i < 4; ++i) // whatever came of the one before
+            (void)together.all_gather(mine.data(), all.data(), bytes);
+        });
+        EXPECT_FALSE(together.exchanges_work());
+      });
+    for (std::thread& thread : threads)
+      thread.join();
+    EXPECT_FALSE(ends[0]);
+    EXPECT_FALSE(ends[1]);
+    EXPECT_EQ(lengths[0].size(), lengths[1].size()) << bytes << " bytes";
+    EXPECT_EQ(lengths[0].size(), bytes == 8 ? 3u : 5u) << "the one behind it tells";
+  }
+}
+
 TEST(AllOrNone, EndsOnAllRanksWhereOneDeclines) {
   const auto meeting = std::make_shared<Meeting>(2);
   std::thread declining([&] {
@@ -137,8 +235,8 @@ TEST(AllOrNone, EndsOnAllRanksWhereOneDeclines) {
 
 /// Each rank has room for all frames: of a great many ranks they are a byte.
 TEST(AllOrNone, TakesAByteForEachOfManyRanks) {
-  for (const std::int32_t ranks : {1024, 1025, 20000}) {
-    const bool many = ranks > 1024;
+  for (const std::int32_t ranks : {256, 257, 20000}) {
+    const bool many = ranks > 256;
     Lengths lengths;
     AllOrNone together(std::make_unique<Counting>(std::make_unique<Alike>(ranks), lengths));
     const Status end = together.run([&] {
@@ -151,7 +249,7 @@ TEST(AllOrNone, TakesAByteForEachOfManyRanks) {
     EXPECT_EQ(lengths.back() == 1, many) << ranks;
     EXPECT_GE(AllOrNone::bytes_to_decline(ranks), lengths.back() * static_cast<std::size_t>(ranks));
   }
-  EXPECT_GE(AllOrNone::bytes_to_decline(1025), AllOrNone::bytes_to_decline(1024)) << "enough for smaller sets, too";
+  EXPECT_GE(AllOrNone::bytes_to_decline(257), AllOrNone::bytes_to_decline(256)) << "enough for smaller sets, too";
 }
 
 } // namespace

@@ -7,7 +7,7 @@
 namespace strata::transport::shm {
 
 /// Pages of shared memory that will be used soon, so that the first call does not pay for page faults. Only speed
-/// depends on it: kernels before Linux 5.14 do nothing.
+/// depends on it: Linux before 5.14, and a build against its headers, does nothing.
 class PagesToPopulate {
 public:
   PagesToPopulate() = default;
@@ -15,8 +15,8 @@ public:
   PagesToPopulate& operator=(const PagesToPopulate&) = delete;
   ~PagesToPopulate() { populate(); }
 
-  /// The pages in which these bytes are, which must be mapped for writing. Where a range begins in the
-  /// pages of the one before, or right behind them, the kernel is asked once for both.
+  /// The pages in which these bytes are, which must be mapped for writing. Where a range begins in the pages of the one
+  /// before, or right behind them, the kernel is asked once for both.
   void add(const std::byte* from, std::size_t bytes);
 
 private:

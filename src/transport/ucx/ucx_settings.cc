@@ -62,8 +62,9 @@ bool has_rdma_device() {
 }
 
 /// Without an RDMA device UCX's modules for them, and the libraries that these need, do nothing but take a third of the
-/// time that UCX takes to start. The user's UCX_MODULES goes before, as do modules that the MPI library has loaded.
-/// UCX before 1.12 has no such option.
+/// time that UCX takes to start. UCX loads modules once, for all that use it in this process: the MPI library, if it
+/// comes later, goes without them, too, and would have found no device with them. What is set in UCX_MODULES goes
+/// before, but for "all", which is its default. UCX before 1.12 has no such option.
 void leave_out_idle_modules() {
 #ifdef STRATA_UCX_GLOBAL_OPTIONS
   char modules[16] = {};
