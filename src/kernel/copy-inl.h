@@ -33,21 +33,37 @@ HWY_INLINE std::size_t elements_to_boundary(const T* to, std::size_t count) {
   return past == 0 ? 0 : std::min(count, (cache_line_bytes - past) / sizeof(T));
 }
 
+/// Stores past the caches where the vector fills what Highway streams (16 bytes at least).
+template <Store store, class D>
+HWY_INLINE void store_vector(hn::Vec<D> v, D d, hn::TFromD<D>* to) {
+  if constexpr (store == Store::streaming && hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) >= 16)
+    hn::Stream(v, d, to);
+  else
+    hn::StoreU(v, d, to);
+}
+
+inline constexpr std::size_t copied_vectors = 4; ///< at once: what a loop costs is little beside them
+
+template <Store store, class D>
+HWY_INLINE void copy_block(D d, std::uint8_t* to, const std::uint8_t* from) {
+  const std::size_t lanes = hn::Lanes(d);
+  const auto v0 = hn::LoadU(d, from);
+  const auto v1 = hn::LoadU(d, from + lanes);
+  const auto v2 = hn::LoadU(d, from + 2 * lanes);
+  const auto v3 = hn::LoadU(d, from + 3 * lanes);
+  store_vector<store>(v0, d, to);
+  store_vector<store>(v1, d, to + lanes);
+  store_vector<store>(v2, d, to + 2 * lanes);
+  store_vector<store>(v3, d, to + 3 * lanes);
+}
+
 inline void stream_copy(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
-  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t block = copied_vectors * hn::Lanes(d);
   std::size_t i = elements_to_boundary(to, bytes);
   std::memcpy(to, from, i);
-  for (; bytes - i >= 4 * lanes; i += 4 * lanes) {
-    const auto v0 = hn::LoadU(d, from + i);
-    const auto v1 = hn::LoadU(d, from + i + lanes);
-    const auto v2 = hn::LoadU(d, from + i + 2 * lanes);
-    const auto v3 = hn::LoadU(d, from + i + 3 * lanes);
-    hn::Stream(v0, d, to + i);
-    hn::Stream(v1, d, to + i + lanes);
-    hn::Stream(v2, d, to + i + 2 * lanes);
-    hn::Stream(v3, d, to + i + 3 * lanes);
-  }
+  for (; bytes - i >= block; i += block)
+    copy_block<Store::streaming>(d, to + i, from + i);
   std::memcpy(to + i, from + i, bytes - i);
   hwy::FlushStream();
 }
@@ -55,26 +71,19 @@ inline void stream_copy(std::uint8_t* to, const std::uint8_t* from, std::size_t 
 /// A line that a peer has read stays with it until this core has asked for it, which takes as long as to read the
 /// peer's: a copy that comes to such lines one by one waits for them. Asked for six lines ahead, an exchange through
 /// shared memory takes 9 to 12% less from 8 KiB on between cores of an EPYC of family 25, model 1, that share no cache
-/// (5% less of 2 KiB), and 0 to 4% less between cores that do. Three lines ahead are too few, and 64 no better. Copies
-/// to memory of this core's own gain nothing. (Measured on that processor alone, in pieces of up to 256 KiB.)
+/// (5% less of 2 KiB), and 0 to 4% less between cores that do (model 17: 2 to 5% from 4 to 64 KiB).
+/// Three lines ahead are too few, and 64 no better. Copies to memory of this core's own gain nothing.
 inline void copy_to_shared(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   constexpr std::size_t ahead = 6 * cache_line_bytes;
   const hn::ScalableTag<std::uint8_t> d;
-  const std::size_t lanes = hn::Lanes(d), block = 4 * lanes;
+  const std::size_t block = copied_vectors * hn::Lanes(d);
   // With vectors of 16 bytes the loop itself costs more than that.
-  const bool pays = lanes >= 32 && bytes >= least_shared;
+  const bool pays = hn::Lanes(d) >= 32 && bytes >= least_shared;
   std::size_t i = 0;
   for (; pays && bytes - i >= ahead + block; i += block) {
     for (std::size_t line = 0; line < block; line += cache_line_bytes)
       prefetch_to_write(to + i + ahead + line);
-    const auto v0 = hn::LoadU(d, from + i);
-    const auto v1 = hn::LoadU(d, from + i + lanes);
-    const auto v2 = hn::LoadU(d, from + i + 2 * lanes);
-    const auto v3 = hn::LoadU(d, from + i + 3 * lanes);
-    hn::StoreU(v0, d, to + i);
-    hn::StoreU(v1, d, to + i + lanes);
-    hn::StoreU(v2, d, to + i + 2 * lanes);
-    hn::StoreU(v3, d, to + i + 3 * lanes);
+    copy_block<Store::cached>(d, to + i, from + i);
   }
   std::memcpy(to + i, from + i, bytes - i);
 }

@@ -102,15 +102,6 @@ HWY_INLINE void reduce_vector(D d, typename Format::Stored* out, AnyInputs<Forma
   hn::StoreU(Format::store(d, Op::leave(accumulated)), d, out + element);
 }
 
-/// Stores past the caches where the vector fills what Highway streams (16 bytes at least).
-template <Store store, class D>
-HWY_INLINE void store_vector(hn::Vec<D> v, D d, hn::TFromD<D>* to) {
-  if constexpr (store == Store::streaming && hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) >= 16)
-    hn::Stream(v, d, to);
-  else
-    hn::StoreU(v, d, to);
-}
-
 /// Stores a block of results at `element`; `in` again for the case that one of them is a NaN.
 template <class Format, class Op, Store store, class D, class V>
 HWY_INLINE void store_block(D d, typename Format::Stored* out, AnyInputs<Format> in, std::size_t element, V a0, V a1,

@@ -20,6 +20,8 @@
 // without a gap and with one of half a page; near each other, and far apart:
 //     512 B   0.24 0.22   0.68 0.61         2 KiB   0.45 0.35   1.49 1.41          8 KiB    1.02 0.93    2.74 2.57
 //     1 KiB   0.32 0.26   1.01 0.87         4 KiB   0.68 0.54   2.42 2.27         64 KiB    5.4  5.4    12.5 12.2
+// and near each other on model 17, where one of 1 KiB is up to a seventh slower, and of 4 KiB no better:
+//     512 B   0.17 0.13     2 KiB   0.40 0.22     8 KiB   0.74 0.50     1 KiB   0.25 0.16     4 KiB   0.66 0.31
 // (Payloads of 1 and 2 KiB in two parts, each behind a number, so that reading begins sooner, are slower with it.)
 //
 // Peers' memory is mapped at distances of large powers of two. Of lines at the same place in a page there, a core of an
