@@ -165,15 +165,20 @@ private:
     std::chrono::steady_clock::time_point started; ///< the call that is running
   };
   /// Looks now and then, after a trial and in its rests, whether the way that is ahead still takes the time that it
-  /// took.
+  /// took, and after a trial whether a rival takes less by now.
   struct Review {
+    enum class Change : std::uint8_t { none, longer, shorter, rival_is_faster };
     explicit Review(const tune::Look& first) : look(first) {}
     std::uint64_t calls_before = 0;                ///< until the next look
     tune::Look look;                               ///< the next one, or that which is under way
-    std::uint32_t alarms = 0;                      ///< looks in a row that saw another time, all longer or all shorter
-    bool saw_longer = false;                       ///< the last of them
+    std::uint32_t alarms = 0;                      ///< looks in a row that saw the same change
+    Change seen = Change::none;                    ///< the last of them
     bool is_timing = false;                        ///< the call that is running
     std::chrono::steady_clock::time_point started; ///< the call that is running
+    std::optional<std::size_t> rival;              ///< of the others, that which the look is at; none: the way itself
+    std::size_t last_rival = 0;
+    std::uint32_t looks = 0; ///< at the way itself, since one was at a rival
+    double seconds = 0;      ///< of a call, by the last look at the way itself
   };
   /// What was decided for a size class.
   struct Decision {
@@ -285,9 +290,13 @@ private:
   static std::vector<std::size_t> first_then_by_time(const Probation& probation, std::size_t first);
   void log_trial(const Probation& probation, std::size_t bytes);
   void log_open_trials() const;
+  void log_change(Decision& decision, double seconds, std::size_t bytes) const;
 
   // context_review.cc
   static Way& watched_way(Decision& decision);
+  static Way& looked_at(Decision& decision);
+  void choose_rival(Decision& decision) const;
+  static Review::Change change_in(Decision& decision, double seconds);
   void begin_review(Decision& decision, std::size_t bytes);
   static void end_look(Way& way);
   Outcome run_reviewed(const Call& call, Decision& decision, std::size_t bytes);

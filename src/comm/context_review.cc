@@ -7,6 +7,12 @@
 // about every eighth of a second, but not before 64 calls. What it sees must be seen again after a while, which
 // outlasts the spells that calls have where ranks share cores (tune/look.h).
 //
+// But which stores are best depends on the caches that the ranks' cores share: where cores move, those that lost may be
+// the faster ones by now, while the way that won takes the time that it took. (Between two cores of an EPYC of family
+// 25, model 17, 4 KiB published around the caches take 1.1 us, whether these share a cache or not; through them 2.1 us
+// where they do not, 0.3 where they do.) So now and then a look is at such a rival: the same algorithm with other
+// stores, whose results are the same bits. Only where every rank has a core: else calls vary by more than that.
+//
 // A profile that was left by an earlier job, or by a person, may be wrong from the first call on: then nothing changes,
 // and no look sees it. So the rounds of trials are held against what it lets expect. That costs no message.
 #include "comm/context.h"
@@ -32,6 +38,9 @@ constexpr std::uint32_t most_doublings = 6;
 /// After so many, faster calls must be this much faster: where calls of two kinds have one size, and one kind takes 1.5
 /// times as long as the other, ways would be tried anew for ever, in turn for being slower and for being faster.
 constexpr double very_much_faster = 0.5;
+/// A rival finds the memory as other stores left it, and may be faster yet than a look sees.
+constexpr double clearly_faster = 1 / 1.25;
+constexpr std::uint32_t looks_before_a_rival = 4;
 
 /// From here on, predictions between nodes are mostly within 2% of what is measured, and were 39% off at worst, in two
 /// racks (docs/predictions.md). With shorter vectors a message's own price decides, which no profile tells.
@@ -60,6 +69,27 @@ Context::Way& Context::watched_way(Decision& decision) {
   return decision.trial ? decision.trial->ways[decision.trial->trial.ahead()] : decision.way;
 }
 
+/// What the next look is at, or that which is under way.
+Context::Way& Context::looked_at(Decision& decision) {
+  const std::optional<std::size_t>& rival = decision.review->rival;
+  return rival && *rival < decision.others.size() ? decision.others[*rival] : watched_way(decision);
+}
+
+/// In turn, where there are several.
+void Context::choose_rival(Decision& decision) const {
+  Review& review = *decision.review;
+  review.rival.reset();
+  if (decision.trial || noise() != tune::Noise::little || review.looks < looks_before_a_rival) return;
+  review.looks = 0;
+  const Way& way = decision.way;
+  for (std::size_t i = 1; i <= decision.others.size() && !review.rival; ++i) {
+    const std::size_t other = (review.last_rival + i) % decision.others.size();
+    const Way& rival = decision.others[other];
+    if (rival.name == way.name && rival.plan == way.plan && rival.stores.publish != way.stores.publish)
+      review.rival = review.last_rival = other;
+  }
+}
+
 void Context::begin_review(Decision& decision, std::size_t bytes) {
   Way& way = watched_way(decision);
   end_look(way);
@@ -68,6 +98,7 @@ void Context::begin_review(Decision& decision, std::size_t bytes) {
   if (!decision.review) decision.review = std::make_unique<Review>(look);
   Review& review = *decision.review;
   review.look = look;
+  if (review.alarms == 0) choose_rival(decision);
   review.calls_before = calls_before_look(way.seconds, review.alarms > 0, decision.reviewed);
   if (way.path == Path::board && !decision.trial)
     way.look_at = way.tally.calls + std::exchange(review.calls_before, std::uint64_t{0});
@@ -79,14 +110,13 @@ void Context::end_look(Way& way) {
 
 Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
-  Way& way = watched_way(decision);
   if (review.calls_before > 0) {
     --review.calls_before;
-    return run(call, way, bytes);
+    return run(call, watched_way(decision), bytes);
   }
   review.is_timing = true;
   review.started = std::chrono::steady_clock::now();
-  const Outcome outcome = run(call, way, bytes);
+  const Outcome outcome = run(call, looked_at(decision), bytes);
   if (outcome == Outcome::native) return Outcome::native_on_trial;
   if (outcome == Outcome::done) conclude_reviewed_call(decision, bytes);
   return outcome;
@@ -94,44 +124,48 @@ Outcome Context::run_reviewed(const Call& call, Decision& decision, std::size_t 
 
 void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
   Review& review = *decision.review;
-  const Way& way = watched_way(decision);
   review.is_timing = false;
-  if (way.is_timed_to_the_last) wait_for_last_to_leave(); // as in its trial
+  if (watched_way(decision).is_timed_to_the_last) wait_for_last_to_leave(); // as in its trial
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - review.started;
   if (!review.look.add(spent.count())) return;
   if (Status ran = bootstrap_->run([&] { conclude_look(decision, bytes); }); !ran)
     leave_all_to_native(std::move(ran).error());
 }
 
+Context::Review::Change Context::change_in(Decision& decision, double seconds) {
+  using Change = Review::Change;
+  Review& review = *decision.review;
+  if (review.rival) return seconds < clearly_faster * review.seconds ? Change::rival_is_faster : Change::none;
+  ++review.looks;
+  review.seconds = seconds;
+  const double before = watched_way(decision).seconds;
+  if (seconds > much_slower * before) return Change::longer;
+  // A rest with a way that has become faster is to go on.
+  const double faster = decision.reviewed < most_doublings ? much_faster : very_much_faster;
+  return !decision.trial && seconds < faster * before ? Change::shorter : Change::none;
+}
+
 /// As in a trial, the least of the ranks' times, because whoever comes last waits for nobody.
 void Context::conclude_look(Decision& decision, std::size_t bytes) {
+  using Change = Review::Change;
   Review& review = *decision.review;
-  const Way& way = watched_way(decision);
-  const double mine = review.look.seconds(), before = way.seconds;
+  const double mine = review.look.seconds();
   if (!bootstrap_->all_gather(&mine, seconds_of_all_.data(), sizeof mine)) {
     review.alarms = 0;
     return begin_review(decision, bytes); // as after any look; run() makes it the last one, on all ranks
   }
   const double seconds = *std::min_element(seconds_of_all_.begin(), seconds_of_all_.end());
-  // A rest with a way that has become faster is to go on.
-  const bool is_longer = seconds > much_slower * before;
-  const double faster = decision.reviewed < most_doublings ? much_faster : very_much_faster;
-  const bool is_shorter = !decision.trial && seconds < faster * before;
-  if (!is_longer && !is_shorter)
-    review.alarms = 0;
-  else if (std::exchange(review.saw_longer, is_longer) == is_longer)
-    ++review.alarms;
-  else
-    review.alarms = 1;
+  const Change change = change_in(decision, seconds);
+  const bool is_same = std::exchange(review.seen, change) == change;
+  review.alarms = change == Change::none ? 0 : is_same ? review.alarms + 1 : 1;
   if (review.alarms < 2) return begin_review(decision, bytes);
   review.alarms = 0;
   ++decision.reviewed;
   end_look(watched_way(decision));
-  if (options_.log_choice && rank_ == 0)
-    log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} instead of {}; all ways are tried anew", ranks_,
-                         situation_.job.nodes, bytes, way.name, format_duration(seconds), format_duration(before)));
+  if (options_.log_choice && rank_ == 0) log_change(decision, seconds, bytes);
+  review.rival.reset();
   try_anew(decision, bytes);
-  if (!probe_ && is_longer) prepare_probe(); // what is known of the links may not hold any more
+  if (!probe_ && change == Change::longer) prepare_probe(); // what is known of the links may not hold any more
 }
 
 /// All ways that were tried for this size class, and none that was dropped when racks were found.

@@ -35,9 +35,11 @@ void Statistics::add(const Statistics& other) {
   contexts += other.contexts;
 }
 
-Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers)
-    : options_(std::move(options)), backing_(backing), makers_(std::move(makers)), kernels_(load_kernels(options_)),
-      facts_(topo::local_facts(options_)), scratch_(options_.scratch), known_links_(options_.log_choice) {
+Process::Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers,
+                 const kernel::Kernels* kernels)
+    : options_(std::move(options)), backing_(backing), makers_(std::move(makers)),
+      kernels_(kernels != nullptr ? kernels : load_kernels(options_)), facts_(topo::local_facts(options_)),
+      scratch_(options_.scratch), known_links_(options_.log_choice) {
   auto driver = device::open_driver(options_);
   if (driver)
     use_device(std::move(*driver));

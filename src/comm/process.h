@@ -61,7 +61,9 @@ struct Statistics {
 
 class Process {
 public:
-  Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers);
+  /// `kernels`: null for the best that this processor runs.
+  Process(Options options, transport::shm::Backing backing, std::vector<TransportMaker> makers,
+          const kernel::Kernels* kernels = nullptr);
   /// All contexts are gone. Slower peers may still read what these left in shared memory.
   ~Process();
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 
 namespace strata::comm {
 namespace {
@@ -41,6 +42,10 @@ public:
   }
   void call_until_trial_ends() {
     while (on_trial() && has_patience_)
+      call();
+  }
+  void call_until_trial(std::uint64_t most_calls) {
+    for (std::uint64_t calls = 0; calls < most_calls && !on_trial() && has_patience_; ++calls)
       call();
   }
   /// While the ranks come late in turn, so that each waits for every other call of others.
@@ -127,6 +132,56 @@ TEST(ContextReview, TriesAllWaysOfANodeAnewWhenCallsTakeLonger) {
     });
     if (too_slow) GTEST_SKIP() << "this machine has too much else to do";
   }
+}
+
+/// Kernels whose copies take as long as these say, in nanoseconds: of cores that share caches, or not.
+std::atomic<std::int64_t> through_caches, around_caches;
+kernel::Kernels slow_copies() {
+  kernel::Kernels kernels = kernel::scalar();
+  kernels.copy = [](void* to, const void* from, std::size_t bytes, kernel::Store store) {
+    const auto end =
+        Clock::now() + std::chrono::nanoseconds(store == kernel::Store::streaming ? around_caches : through_caches);
+    std::memcpy(to, from, bytes);
+    while (Clock::now() < end) {
+    }
+  };
+  return kernels;
+}
+
+bool is_around_caches(const Context& context, std::size_t bytes) {
+  return context.way_text(bytes).find("around=published") != std::string::npos;
+}
+
+// While it takes the time that it took, another may take less: where cores move to where they share a cache.
+TEST(ContextReview, TriesAllWaysAnewWhenOtherStoresAreFasterByNow) {
+  constexpr std::int64_t count = 1024, bytes = count * 4;
+  constexpr std::int64_t fast = 2'000, usual = 30'000, slow = 60'000;
+  constexpr int looks = 20; // two of each ten are at the rival
+  const kernel::Kernels kernels = slow_copies();
+  ThreadJob job({options_that_try(), options_that_try()}, {}, ThreadJob::Cores::all, &kernels);
+  std::atomic<bool> too_slow = false;
+  through_caches = slow;
+  around_caches = usual;
+  job.run_in_context([&](Context& context) {
+    Caller caller(context, count);
+    caller.call();
+    caller.call_until_trial_ends();
+    if (!is_around_caches(context, bytes)) { // it was another way's turn when the machine had something else to do
+      too_slow = true;
+      return;
+    }
+    through_caches = fast;
+    caller.call_until_trial(static_cast<std::uint64_t>(looks * seconds_between_looks / (usual * 1e-9)));
+    if (!caller.has_patience()) {
+      too_slow = true;
+      return;
+    }
+    EXPECT_TRUE(caller.on_trial()) << "no look saw it";
+    caller.call_until_trial_ends();
+    EXPECT_FALSE(is_around_caches(context, bytes));
+    expect_counted(context, caller);
+  });
+  if (too_slow) GTEST_SKIP() << "this machine has too much else to do";
 }
 
 TEST(ContextReview, IsNotWhereNothingIsTried) {

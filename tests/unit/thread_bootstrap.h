@@ -97,11 +97,12 @@ public:
   enum class Cores { one, all };
 
   /// Options by rank.
-  explicit ThreadJob(const std::vector<Options>& options, const Makers& makers = {}, Cores cores = Cores::one) {
+  explicit ThreadJob(const std::vector<Options>& options, const Makers& makers = {}, Cores cores = Cores::one,
+                     const kernel::Kernels* kernels = nullptr) {
     std::optional<OneCore> here;
     if (cores == Cores::one) here.emplace();
     for (const Options& one : options)
-      processes_.push_back(std::make_unique<Process>(one, transport::shm::Backing::heap, makers));
+      processes_.push_back(std::make_unique<Process>(one, transport::shm::Backing::heap, makers, kernels));
   }
 
   static Options options_for_tests() {

@@ -62,11 +62,23 @@ TEST(Stores, AreDemotedOfShortVectorsOnTheLatencyPathOfProcessorsThatCan) {
   EXPECT_EQ(stores_to_try(situation, Kind::board, 64), nothing);
   situation.can_demote = true;
   EXPECT_EQ(stores_to_try(situation, Kind::board, 1), either);
-  EXPECT_EQ(stores_to_try(situation, Kind::board, 7 << 10), either);
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 2047), either);
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 7 << 10),
+            (std::vector{Around::nothing, Around::demoted, Around::published}));
   EXPECT_EQ(stores_to_try(situation, Kind::board, 8 << 10), (std::vector{Around::nothing, Around::published}));
   EXPECT_EQ(stores_to_try(situation, Kind::schedule, 7 << 10), nothing);
   situation.on_devices = true;
   EXPECT_EQ(stores_to_try(situation, Kind::board, 64), nothing);
+}
+
+TEST(Stores, GoAroundTheCachesOfShorterVectorsOnTheLatencyPath) {
+  using Kind = Candidate::Kind;
+  const std::vector<Around> nothing{Around::nothing}, either{Around::nothing, Around::published};
+  const Situation situation = cluster({2});
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 2047), nothing);
+  EXPECT_EQ(stores_to_try(situation, Kind::board, 2048), either);
+  EXPECT_EQ(stores_to_try(situation, Kind::schedule, 2048), nothing);
+  EXPECT_EQ(stores_to_try(situation, Kind::schedule, 8 << 10), either);
 }
 
 TEST(Choice, DependsOnNothingThatWasChosenBefore) {
