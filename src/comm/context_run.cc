@@ -18,7 +18,7 @@ constexpr std::uint32_t first_looks_crowded = 4;
 } // namespace
 
 kernel::Reducer Context::reducer(const Call& call) const {
-  return {process_.kernels().find(call.element, call.operation), nullptr, type::bytes_of(call.element)};
+  return {process_.kernels().find(call.element, call.operation), type::bytes_of(call.element)};
 }
 
 /// The rank's payload; null when it will never come.
@@ -95,8 +95,14 @@ bool Context::exchange_on_board(const Call& call, std::size_t first, std::size_t
       return false;
   }
   board.take_back_next(bytes);
+  // The next piece of a vector that no cache holds comes from memory, which has nothing else to read while results go
+  // there. In ms, without and with it (two cores of an EPYC of family 25, model 17, which take 5.3 to copy 64 MiB
+  // each): 8 MiB 0.99 0.94, 16 MiB 2.3 2.1, 32 MiB 4.8 4.2, 64 MiB 10.1 8.5. Through the caches, 1 MiB takes 3% longer
+  // with it.
+  const bool is_last = first + elements == static_cast<std::size_t>(call.elements);
+  const std::byte* next = stores.result == kernel::Store::streaming && !is_last ? input + bytes : nullptr;
   reduction.function(static_cast<std::byte*>(call.output) + first * reduction.element_bytes, operands_.data(), count,
-                     elements, stores.result, reduction.state);
+                     elements, stores.result, next);
   return true;
 }
 

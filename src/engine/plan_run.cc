@@ -183,7 +183,7 @@ void Plan::run_reducer(const BoundStep& step, std::uint32_t index, Slice& slice)
   const kernel::Reducer& reducer = slice.request->reducer;
   reducer.function(address(step.place, slice, begin), operands_.data(), step.sources.size(),
                    static_cast<std::size_t>(end - begin),
-                   step.final_write ? slice.request->stores.result : kernel::Store::cached, reducer.state);
+                   step.final_write ? slice.request->stores.result : kernel::Store::cached, nullptr);
   for (const Source& source : step.sources)
     if (source.port.channel != nullptr) source.port.channel->release(source.port.index, slice.number);
 }

@@ -41,14 +41,15 @@ struct Stores {
 ///     has no value (infinity minus infinity, zero times infinity) is the quiet NaN of x86: sign set, no payload.
 /// `out` may be exactly one of the inputs, but must not overlap one otherwise. Any alignment that the element type
 /// itself allows. After streaming stores a store fence has been executed when the function returns.
-/// `state` is what came with the function in a Reducer.
+/// `next`: null, or where the caller reads next, after all that it reads here: as many bytes from there as a vector
+/// here has are fetched towards its core meanwhile. A hint: it changes no bit, and the memory may end before that.
+/// Kernels may do without.
 using ReduceFunction = void (*)(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
-                                const void* state);
+                                const void* next);
 
 /// A bound reduction: what the engine calls for a Reduce step.
 struct Reducer {
   ReduceFunction function = nullptr;
-  const void* state = nullptr; ///< Passed through; null for the built-in kernels.
   std::size_t element_bytes = 0;
 };
 

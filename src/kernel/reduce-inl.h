@@ -102,6 +102,12 @@ HWY_INLINE void reduce_vector(D d, typename Format::Stored* out, AnyInputs<Forma
   hn::StoreU(Format::store(d, Op::leave(accumulated)), d, out + element);
 }
 
+/// Towards this core, into a cache that holds more than what is read and written at the same time.
+HWY_INLINE void fetch(const char* from, std::size_t bytes) {
+  for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
+    __builtin_prefetch(from + line, 0, 2);
+}
+
 /// Stores a block of results at `element`; `in` again for the case that one of them is a NaN.
 template <class Format, class Op, Store store, class D, class V>
 HWY_INLINE void store_block(D d, typename Format::Stored* out, AnyInputs<Format> in, std::size_t element, V a0, V a1,
@@ -136,14 +142,16 @@ HWY_NOINLINE std::size_t reduce_fixed(typename Format::Stored* out, AnyInputs<Fo
   return i;
 }
 
-/// The same for any number of inputs: an inner loop over them, four accumulators side by side.
+/// The same for any number of inputs: an inner loop over them, four accumulators side by side. `next` is what is read
+/// after the first input, or null.
 template <class Format, class Op, Store store>
 HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
-                                    std::size_t end) {
+                                    std::size_t end, const char* next) {
   const typename Format::Tag d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = begin;
   for (; end - i >= block_vectors * lanes; i += block_vectors * lanes) {
+    if (next != nullptr) fetch(next + i * sizeof(*out), block_vectors * lanes * sizeof(*out));
     auto a0 = in.template entered<Op>(d, 0, i);
     auto a1 = in.template entered<Op>(d, 0, i + lanes);
     auto a2 = in.template entered<Op>(d, 0, i + 2 * lanes);
@@ -190,19 +198,19 @@ HWY_NOINLINE void reduce_rest(typename Format::Stored* out, AnyInputs<Format> in
 /// Where memory or conversions are the limit, the loop over the inputs costs nothing, and is all that is compiled.
 template <class Format, class Op>
 HWY_INLINE std::size_t reduce_blocks(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
-                                     std::size_t end, Store store) {
-  if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end);
+                                     std::size_t end, Store store, const char* next) {
+  if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, next);
   if constexpr (!Format::converts) {
-    if (in.count == 2) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
-    if (in.count == 3) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
-    if (in.count == 4) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
+    if (in.count == 2 && next == nullptr) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
+    if (in.count == 3 && next == nullptr) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
+    if (in.count == 4 && next == nullptr) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
   }
-  return reduce_any<Format, Op, Store::cached>(out, in, begin, end);
+  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, next);
 }
 
 /// The ReduceFunction of a format and an operation, where an element is `parts` of what the format stores.
 template <class Format, class Op, std::size_t parts>
-void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t elements, Store store, const void*) {
+void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t elements, Store store, const void* next) {
   using T = typename Format::Stored;
   const std::size_t count = elements * parts;
   auto* const to = static_cast<T*>(out);
@@ -218,7 +226,7 @@ void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t el
     done = elements_to_boundary(to, count);
     reduce_rest<Format, Op>(to, operands, 0, done);
   }
-  done = reduce_blocks<Format, Op>(to, operands, done, count, store);
+  done = reduce_blocks<Format, Op>(to, operands, done, count, store, static_cast<const char*>(next));
   if (store == Store::streaming) hwy::FlushStream();
   if (done < count) reduce_rest<Format, Op>(to, operands, done, count);
 }

@@ -108,7 +108,7 @@ public:
       Request& request = part.request;
       request.input = request.output = part.memory;
       request.elements = job.count;
-      request.reducer = {kernel::scalar().find(job.element, job.operation), nullptr, element_bytes};
+      request.reducer = {kernel::scalar().find(job.element, job.operation), element_bytes};
       request.element = job.element;
       request.operation = job.operation;
       if (part.is_device) {

@@ -89,7 +89,7 @@ TEST(PlanCounts, AreNoAllocationInTheSecondCall) {
       requests[rank].input = reinterpret_cast<std::byte*>(memory[rank].data());
       requests[rank].output = reinterpret_cast<std::byte*>(memory[rank].data());
       requests[rank].elements = 5000;
-      requests[rank].reducer = {kernel::scalar().find(Element::float32, Operation::sum), nullptr, 4};
+      requests[rank].reducer = {kernel::scalar().find(Element::float32, Operation::sum), 4};
     }
     ASSERT_TRUE(world.run(requests));
     const std::uint64_t before = allocations::of_this_thread();

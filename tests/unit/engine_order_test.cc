@@ -44,7 +44,7 @@ TEST(PlanOrder, LetsSlicesOverlapAndServesOlderOnesFirst) {
     request.input = buffers.back().input();
     request.output = buffers.back().output();
     request.elements = slices * slice;
-    request.reducer = {kernel::scalar().find(element, operation), nullptr, sizeof(float)};
+    request.reducer = {kernel::scalar().find(element, operation), sizeof(float)};
     world.plan(rank).submit(request);
   }
   while (world.plan(0).advance_recorded()) {

@@ -177,7 +177,7 @@ TEST(Plan, StreamsItsResultsWhenTheRequestSaysSo) {
       request.input = reinterpret_cast<std::byte*>(memory.data() + 100 * rank);
       request.output = reinterpret_cast<std::byte*>(memory.data() + 100 * rank);
       request.elements = 100;
-      request.reducer = {Spy::reduce, nullptr, 4};
+      request.reducer = {Spy::reduce, 4};
       if (streams) request.stores.result = kernel::Store::streaming;
       world.plan(rank).submit(request);
     }

@@ -100,7 +100,9 @@ testing::AssertionResult agrees(const Kernels& kernels, const Case& test, Store 
     if (test.count != 0) std::memcpy(to, test.operands[i].data(), test.bytes());
     in.push_back(to);
   }
-  kernels.find(test.element, test.operation)(out, in.data(), in.size(), test.count, store, nullptr);
+  // What is read next, or is said to be: nobody's memory.
+  const void* const next = random() % 2 == 0 ? nullptr : buffers.back().get() + test.bytes();
+  kernels.find(test.element, test.operation)(out, in.data(), in.size(), test.count, store, next);
 
   const auto where = [&] {
     return std::string(kernels.instruction_set) + ": " + std::string(name_of(test.operation)) + " of " +

@@ -92,7 +92,7 @@ public:
         request.input = buffers_[rank].back().input();
         request.output = buffers_[rank].back().output();
         request.elements = job.count;
-        request.reducer = {kernel::scalar().find(job.element, job.operation), nullptr, type::bytes_of(job.element)};
+        request.reducer = {kernel::scalar().find(job.element, job.operation), type::bytes_of(job.element)};
         plans_[rank]->submit(request);
       }
     if (!advance_until_complete()) return "the plans do not get any further";
