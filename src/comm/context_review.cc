@@ -79,7 +79,8 @@ Context::Way& Context::looked_at(Decision& decision) {
 void Context::choose_rival(Decision& decision) const {
   Review& review = *decision.review;
   review.rival.reset();
-  if (decision.trial || noise() != tune::Noise::little || review.looks < looks_before_a_rival) return;
+  if (decision.trial) review.looks = 0; // they are at what it rests with
+  if (noise() != tune::Noise::little || review.looks < looks_before_a_rival) return;
   review.looks = 0;
   const Way& way = decision.way;
   for (std::size_t i = 1; i <= decision.others.size() && !review.rival; ++i) {
@@ -164,6 +165,7 @@ void Context::conclude_look(Decision& decision, std::size_t bytes) {
   end_look(watched_way(decision));
   if (options_.log_choice && rank_ == 0) log_change(decision, seconds, bytes);
   review.rival.reset();
+  review.looks = 0;
   try_anew(decision, bytes);
   if (!probe_ && change == Change::longer) prepare_probe(); // what is known of the links may not hold any more
 }
