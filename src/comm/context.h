@@ -175,10 +175,11 @@ private:
     Change seen = Change::none;                    ///< the last of them
     bool is_timing = false;                        ///< the call that is running
     std::chrono::steady_clock::time_point started; ///< the call that is running
-    std::optional<std::size_t> rival;              ///< of the others, that which the look is at; none: the way itself
+    /// Of the others, that which the look is at; none: the way itself. It ends before the others become others.
+    std::optional<std::size_t> rival;
     std::size_t last_rival = 0;
-    std::uint32_t looks = 0; ///< at the way itself, since one was at a rival
-    double seconds = 0;      ///< of a call, by the last look at the way itself
+    std::uint32_t looks_since_rival = 0; ///< at the way itself
+    double seconds_since_rival = 0;      ///< of a call, by the fastest of these looks
   };
   /// What was decided for a size class.
   struct Decision {
@@ -295,7 +296,7 @@ private:
   // context_review.cc
   static Way& watched_way(Decision& decision);
   static Way& looked_at(Decision& decision);
-  void choose_rival(Decision& decision) const;
+  void choose_rival(Decision& decision);
   static Review::Change change_in(Decision& decision, double seconds);
   void begin_review(Decision& decision, std::size_t bytes);
   static void end_look(Way& way);

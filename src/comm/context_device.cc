@@ -166,7 +166,8 @@ bool Context::exchange_staged(const Call& call, const Way& way, std::size_t byte
     Call part = call;
     part.input = rooms[slot].input;
     part.output = rooms[slot].output;
-    if (!exchange_on_board(part, 0, bytes_of(number) / reduction.element_bytes, reduction, way.stores)) return false;
+    part.elements = static_cast<std::int64_t>(bytes_of(number) / reduction.element_bytes);
+    if (!exchange_on_board(part, 0, static_cast<std::size_t>(part.elements), reduction, way.stores)) return false;
     staging_->deliver(slot);
     delivering[slot] = true;
   }

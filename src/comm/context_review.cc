@@ -8,9 +8,9 @@
 // outlasts the spells that calls have where ranks share cores (tune/look.h).
 //
 // But which stores are best depends on the caches that the ranks' cores share: where cores move, those that lost may be
-// the faster ones by now, while the way that won takes the time that it took. (Between two cores of an EPYC of family
-// 25, model 17, 4 KiB published around the caches take 1.1 us, whether these share a cache or not; through them 2.1 us
-// where they do not, 0.3 where they do.) So now and then a look is at such a rival: the same algorithm with other
+// the faster ones by now, while the way that won takes about the time that it took. (Between two cores of an EPYC of
+// family 25, model 17, 4 KiB published around the caches take 1.1 us where these share no cache, 0.9 where they do;
+// through them 2.1 and 0.3.) So now and then a look is at such a rival: the same algorithm with other
 // stores, whose results are the same bits. Only where every rank has a core: else calls vary by more than that.
 //
 // A profile that was left by an earlier job, or by a person, may be wrong from the first call on: then nothing changes,
@@ -72,16 +72,16 @@ Context::Way& Context::watched_way(Decision& decision) {
 /// What the next look is at, or that which is under way.
 Context::Way& Context::looked_at(Decision& decision) {
   const std::optional<std::size_t>& rival = decision.review->rival;
-  return rival && *rival < decision.others.size() ? decision.others[*rival] : watched_way(decision);
+  return rival ? decision.others[*rival] : watched_way(decision);
 }
 
 /// In turn, where there are several.
-void Context::choose_rival(Decision& decision) const {
+void Context::choose_rival(Decision& decision) {
   Review& review = *decision.review;
   review.rival.reset();
-  if (decision.trial) review.looks = 0; // they are at what it rests with
-  if (noise() != tune::Noise::little || review.looks < looks_before_a_rival) return;
-  review.looks = 0;
+  if (decision.trial) review.looks_since_rival = 0; // they are at what it rests with
+  if (noise() != tune::Noise::little || review.looks_since_rival < looks_before_a_rival) return;
+  review.looks_since_rival = 0;
   const Way& way = decision.way;
   for (std::size_t i = 1; i <= decision.others.size() && !review.rival; ++i) {
     const std::size_t other = (review.last_rival + i) % decision.others.size();
@@ -136,14 +136,19 @@ void Context::conclude_reviewed_call(Decision& decision, std::size_t bytes) {
 Context::Review::Change Context::change_in(Decision& decision, double seconds) {
   using Change = Review::Change;
   Review& review = *decision.review;
-  if (review.rival) return seconds < clearly_faster * review.seconds ? Change::rival_is_faster : Change::none;
-  ++review.looks;
-  review.seconds = seconds;
+  const bool is_seldom = decision.reviewed < most_doublings;
+  if (review.rival) {
+    const double enough = is_seldom ? clearly_faster : very_much_faster;
+    return seconds < enough * review.seconds_since_rival ? Change::rival_is_faster : Change::none;
+  }
+  // One look may be disturbed, and a rival be held against it twice.
+  const bool is_first = review.looks_since_rival++ == 0;
+  review.seconds_since_rival = is_first ? seconds : std::min(seconds, review.seconds_since_rival);
   const double before = watched_way(decision).seconds;
   if (seconds > much_slower * before) return Change::longer;
   // A rest with a way that has become faster is to go on.
-  const double faster = decision.reviewed < most_doublings ? much_faster : very_much_faster;
-  return !decision.trial && seconds < faster * before ? Change::shorter : Change::none;
+  const double enough = is_seldom ? much_faster : very_much_faster;
+  return !decision.trial && seconds < enough * before ? Change::shorter : Change::none;
 }
 
 /// As in a trial, the least of the ranks' times, because whoever comes last waits for nobody.
@@ -165,7 +170,7 @@ void Context::conclude_look(Decision& decision, std::size_t bytes) {
   end_look(watched_way(decision));
   if (options_.log_choice && rank_ == 0) log_change(decision, seconds, bytes);
   review.rival.reset();
-  review.looks = 0;
+  review.looks_since_rival = 0;
   try_anew(decision, bytes);
   if (!probe_ && change == Change::longer) prepare_probe(); // what is known of the links may not hold any more
 }

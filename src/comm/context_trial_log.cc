@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a trial has found, for STRATA_LOG=choice.
+// What trials and reviews have found, for STRATA_LOG=choice.
 #include "comm/context.h"
 
 #include "base/log.h"
@@ -81,17 +81,14 @@ void Context::log_trial(const Probation& probation, std::size_t bytes) {
                                probation.trial.agreed_times(), " measured")));
 }
 
-/// Of the way that was looked at last, before all ways are tried anew.
+/// Of what was looked at last, before all ways are tried anew.
 void Context::log_change(Decision& decision, double seconds, std::size_t bytes) const {
   const Review& review = *decision.review;
   const Way& way = watched_way(decision);
-  const std::string what =
-      review.rival
-          ? fmt::format("{}{} takes {}, {}{} {}", way.name, text_of(way.stores), format_duration(review.seconds),
-                        looked_at(decision).name, text_of(looked_at(decision).stores), format_duration(seconds))
-          : fmt::format("{} takes {} instead of {}", way.name, format_duration(seconds), format_duration(way.seconds));
-  log_line(fmt::format("{} ranks on {} nodes, {} bytes: {}; all ways are tried anew", ranks_, situation_.job.nodes,
-                       bytes, what));
+  const double before = review.rival ? review.seconds_since_rival : way.seconds;
+  log_line(fmt::format("{} ranks on {} nodes, {} bytes: {} takes {} {} {}; all ways are tried anew", ranks_,
+                       situation_.job.nodes, bytes, way.name, format_duration(seconds),
+                       review.rival ? "with other stores, not" : "instead of", format_duration(before)));
 }
 
 } // namespace strata::comm

@@ -43,7 +43,7 @@ struct Stores {
 /// itself allows. After streaming stores a store fence has been executed when the function returns.
 /// `next`: null, or where the caller reads next, after all that it reads here: as many bytes from there as a vector
 /// here has are fetched towards its core meanwhile. A hint: it changes no bit, and the memory may end before that.
-/// Kernels may do without.
+/// Kernels may do without, and do where they store through the caches.
 using ReduceFunction = void (*)(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
                                 const void* next);
 

@@ -102,12 +102,6 @@ HWY_INLINE void reduce_vector(D d, typename Format::Stored* out, AnyInputs<Forma
   hn::StoreU(Format::store(d, Op::leave(accumulated)), d, out + element);
 }
 
-/// Towards this core, into a cache that holds more than what is read and written at the same time.
-HWY_INLINE void fetch(const char* from, std::size_t bytes) {
-  for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
-    __builtin_prefetch(from + line, 0, 2);
-}
-
 /// Stores a block of results at `element`; `in` again for the case that one of them is a NaN.
 template <class Format, class Op, Store store, class D, class V>
 HWY_INLINE void store_block(D d, typename Format::Stored* out, AnyInputs<Format> in, std::size_t element, V a0, V a1,
@@ -151,7 +145,7 @@ HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Form
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = begin;
   for (; end - i >= block_vectors * lanes; i += block_vectors * lanes) {
-    if (next != nullptr) fetch(next + i * sizeof(*out), block_vectors * lanes * sizeof(*out));
+    if (next != nullptr) prefetch_to_read_later(next + i * sizeof(*out), block_vectors * lanes * sizeof(*out));
     auto a0 = in.template entered<Op>(d, 0, i);
     auto a1 = in.template entered<Op>(d, 0, i + lanes);
     auto a2 = in.template entered<Op>(d, 0, i + 2 * lanes);
@@ -201,11 +195,11 @@ HWY_INLINE std::size_t reduce_blocks(typename Format::Stored* out, AnyInputs<For
                                      std::size_t end, Store store, const char* next) {
   if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, next);
   if constexpr (!Format::converts) {
-    if (in.count == 2 && next == nullptr) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
-    if (in.count == 3 && next == nullptr) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
-    if (in.count == 4 && next == nullptr) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
+    if (in.count == 2) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
+    if (in.count == 3) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
+    if (in.count == 4) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
   }
-  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, next);
+  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, nullptr);
 }
 
 /// The ReduceFunction of a format and an operation, where an element is `parts` of what the format stores.

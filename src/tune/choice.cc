@@ -17,7 +17,7 @@ constexpr std::size_t smallest_slice = 4096;
 // not tell and may change: 64 KiB written and read took 6.2 us instead of 8.8 where two cores shared a cache, 6.9
 // instead of 33 where they did not, on another processor 24 instead of 12. Below these sizes the fence costs more. In
 // us on the latency path between cores of an EPYC of family 25, model 17, that share no cache, without and with it
-// (between cores that share one, 2 KiB take 0.22 and 0.72):
+// (between cores that share one, 2 KiB take 0.22 and 0.65 to 0.72):
 //     512 B   0.38 0.67      1 KiB   0.75 0.71      2 KiB   1.02 0.85      4 KiB   2.1 1.1      16 KiB   9.5 2.8
 constexpr std::size_t publish_around_from = std::size_t{8} << 10, publish_on_board_around_from = std::size_t{2} << 10;
 constexpr std::size_t results_around_from = std::size_t{64} << 10;
