@@ -175,7 +175,7 @@ private:
     Change seen = Change::none;                    ///< the last of them
     bool is_timing = false;                        ///< the call that is running
     std::chrono::steady_clock::time_point started; ///< the call that is running
-    /// Of the others, that which the look is at; none: the way itself. It ends before the others become others.
+    /// Of the others, that which the look is at; none: the way itself. Reset before the others change.
     std::optional<std::size_t> rival;
     std::size_t last_rival = 0;
     std::uint32_t looks_since_rival = 0; ///< at the way itself
