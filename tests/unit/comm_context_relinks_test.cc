@@ -125,13 +125,9 @@ TEST(ContextOfNodes, BelievesAProfileThatNamesASlowHostWhateverCallsTake) {
 TEST(ContextOfNodes, MeasuresItsLinksOnceMoreWhereCallsContradictItsOwnProbe) {
   on_measuring_nodes([](ContextOfLinks& links, Context&) {
     links.find_by_probe(slow_card);
-    links.use(ContextOfLinks::many);
-    links.call();
-    EXPECT_TRUE(links.will_measure_before_deciding());
+    EXPECT_TRUE(links.will_measure_within_trials());
     links.find_by_probe(slow_card); // the same again
-    links.use(2 * ContextOfLinks::many);
-    links.call();
-    EXPECT_FALSE(links.will_measure_before_deciding());
+    EXPECT_FALSE(links.will_measure_within_trials());
   });
 }
 
