@@ -10,8 +10,8 @@
 // But which stores are best depends on the caches that the ranks' cores share: where cores move, those that lost may be
 // the faster ones by now, while the way that won takes about the time that it took. (Between two cores of an EPYC of
 // family 25, model 17, 4 KiB published around the caches take 1.1 us where these share no cache, 0.9 where they do;
-// through them 2.1 and 0.3.) So now and then a look is at such a rival: the same algorithm with other
-// stores, whose results are the same bits. Only where every rank has a core: else calls vary by more than that.
+// through them 2.1 and 0.3.) So now and then a look is at such a rival: the same algorithm with other stores, whose
+// results are the same bits. Only where every rank has a core: else calls vary by more than that.
 //
 // A profile that was left by an earlier job, or by a person, may be wrong from the first call on: then nothing changes,
 // and no look sees it. So the rounds of trials are held against what it lets expect. That costs no message.

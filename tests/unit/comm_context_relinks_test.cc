@@ -125,9 +125,16 @@ TEST(ContextOfNodes, BelievesAProfileThatNamesASlowHostWhateverCallsTake) {
 TEST(ContextOfNodes, MeasuresItsLinksOnceMoreWhereCallsContradictItsOwnProbe) {
   on_measuring_nodes([](ContextOfLinks& links, Context&) {
     links.find_by_probe(slow_card);
-    EXPECT_TRUE(links.will_measure_within_trials());
+    links.use(ContextOfLinks::many);
+    links.call_until_compared();
+    links.compare_twice();
+    EXPECT_TRUE(links.will_measure());
     links.find_by_probe(slow_card); // the same again
-    EXPECT_FALSE(links.will_measure_within_trials());
+    links.use(2 * ContextOfLinks::many);
+    links.call_until_compared();
+    links.compare_twice();
+    EXPECT_FALSE(links.will_measure());
+    EXPECT_FALSE(links.will_measure_before_deciding());
   });
 }
 

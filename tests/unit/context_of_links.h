@@ -107,17 +107,6 @@ public:
       call();
     return will_measure();
   }
-  /// The same in trials of three sizes of long calls, others each time: where a machine that has much else to do makes
-  /// ways unlike, a trial may end with one round, and two in a row are asked for.
-  bool will_measure_within_trials() {
-    for (int trials = 0; trials < 3 && !will_measure(); ++trials) {
-      use(long_calls_);
-      long_calls_ += many / 2;
-      call();
-      (void)will_measure_before_deciding();
-    }
-    return will_measure();
-  }
   void call_until_compared() {
     const auto has_compared = [&] { return decision().trial && decision().trial->trial.has_compared(); };
     for (int calls = 0; !has_compared() && calls < 40000; ++calls)
@@ -202,7 +191,7 @@ private:
   Context::Decision& decision() { return context_.decisions_[tune::size_class(bytes_of_call())]; }
 
   Context& context_;
-  std::int64_t count_ = elements, long_calls_ = many;
+  std::int64_t count_ = elements;
   std::optional<vectors::Buffers> buffers_;
   vectors::Bytes wanted_;
 };
