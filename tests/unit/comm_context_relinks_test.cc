@@ -71,7 +71,7 @@ TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsLongerCallsExpect) {
     links.use(ContextOfLinks::many);
     links.adopt_profile(slow_card);
     links.call();
-    EXPECT_TRUE(links.will_measure_before_deciding());
+    EXPECT_TRUE(links.will_measure_after_trials());
   });
 }
 
@@ -81,7 +81,7 @@ TEST(ContextOfNodes, MeasuresItsLinksWhenAProfileLetsShorterCallsExpect) {
     links.adopt_profile(slow_card);
     links.call();
     links.predict(1e-12);
-    EXPECT_TRUE(links.will_measure_before_deciding());
+    EXPECT_TRUE(links.will_measure_after_trials());
   });
 }
 
@@ -108,7 +108,7 @@ TEST(ContextOfNodes, BelievesAProfileWhereLinksDoNotDecide) {
     links.adopt_profile(1e14);
     links.call();
     links.predict(1e-12);
-    EXPECT_FALSE(links.will_measure_before_deciding());
+    EXPECT_FALSE(links.will_measure_after_trials());
   });
 }
 
@@ -117,7 +117,7 @@ TEST(ContextOfNodes, BelievesAProfileThatNamesASlowHostWhateverCallsTake) {
     links.use(ContextOfLinks::many);
     links.adopt_profile(slow_card, "n1");
     links.call();
-    EXPECT_FALSE(links.will_measure_before_deciding());
+    EXPECT_FALSE(links.will_measure_after_trials());
   });
 }
 
@@ -134,7 +134,7 @@ TEST(ContextOfNodes, MeasuresItsLinksOnceMoreWhereCallsContradictItsOwnProbe) {
     links.call_until_compared();
     links.compare_twice();
     EXPECT_FALSE(links.will_measure());
-    EXPECT_FALSE(links.will_measure_before_deciding());
+    EXPECT_FALSE(links.will_measure_after_trials());
   });
 }
 
