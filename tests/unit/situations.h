@@ -31,4 +31,13 @@ inline Situation cluster(const std::vector<int>& factors) {
   return situation;
 }
 
+/// So many ranks in one node.
+inline Situation one_node(int ranks) {
+  Situation situation = cluster({ranks});
+  situation.job.hierarchy.levels.front().link = topo::LinkKind::shared_memory;
+  situation.job.nodes = 1;
+  situation.job.ranks_per_node = ranks;
+  return situation;
+}
+
 } // namespace strata::tune

@@ -200,6 +200,26 @@ TEST(Choice, HasLongSlicesForVectorsOnDevicesBesideTheOthers) {
   }
 }
 
+TEST(Choice, PrefersFewLongSlicesWhereRanksOfANodeShareCores) {
+  const auto best = [](Situation situation, double crowding, std::size_t bytes) {
+    situation.job.crowding = crowding;
+    std::string name;
+    for (const Candidate& candidate : candidates(situation, bytes))
+      if (name.empty() && candidate.kind == Candidate::Kind::schedule) name = candidate.name();
+    return name;
+  };
+  for (const std::size_t bytes : {mebibyte / 2, mebibyte, 4 * mebibyte, 64 * mebibyte}) {
+    for (const double crowding : {1.5, 2.0, 8.0})
+      EXPECT_TRUE(contains(best(one_node(4), crowding, bytes), "slice 512K window 2")) << crowding << ", " << bytes;
+    EXPECT_TRUE(contains(best(one_node(4), 1, bytes), "K window 4")) << bytes;
+    EXPECT_FALSE(contains(best(one_node(4), 1, bytes), "512K")) << bytes;
+    EXPECT_FALSE(contains(best(one_node(2), 2, bytes), "512K")) << bytes;
+    Situation on_devices = one_node(4);
+    on_devices.on_devices = true;
+    EXPECT_EQ(slices(on_devices, bytes, false).count(512 << 10), 0U) << bytes;
+  }
+}
+
 TEST(Choice, HasTheSlicesThatAreAskedForOnDevicesToo) {
   Situation situation = cluster({4});
   situation.on_devices = true;
