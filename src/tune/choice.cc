@@ -29,16 +29,20 @@ constexpr std::uint32_t deepest = 16;
 constexpr std::size_t most_in_flight = std::size_t{8} << 20;
 
 /// Where ranks share cores, each step of a slice waits for another rank's turn on a core: few long slices take less
-/// time than many short ones, as long as the caches hold them. In us, 3, 4 and 8 ranks on two cores of an EPYC of
-/// family 25, model 17, that share a cache, direct, by slice and window:
-///     vector   128K 4            256K 4           512K 2            512K 4           1M 2
-///     512 KiB  99, 92, 205       -, 92, 205       87, 87, 192       -, 91, 235       85, 92, 201
-///     1 MiB    202, 190, 466     -, 172, 493      167, 173, 468     -, 175, 590      165, 176, 574
-///     2 MiB    424, 415, 1380    -, 390, 1276     345, 373, 1243    -, 400, 1575     334, 410, 1597
-///     16 MiB   5644, 5640, 11600 -, 5290, 10900   4935, 5220, 10650 -, 5250, 11700   4850, 5250, 11300
+/// time than many short ones, as long as the caches hold the slots of all ranks. In us, 3, 4, 8 and 16 ranks on two
+/// cores of an EPYC of family 25, model 17, that share a cache, direct, by slice and window:
+///     vector   128K 4             256K 4            512K 2                512K 1                 1M 2
+///     512 KiB  99, 92, 205        -, 92, 205        87, 87, 200, 876      91, 86, 186, 632       85, 92, 201
+///     1 MiB    202, 190, 466      -, 172, 493       167, 173, 473, 2200   182, 180, 437, 1720    165, 176, 574
+///     2 MiB    424, 415, 1380     -, 390, 1276      345, 373, 1243, 4500  394, 393, 1230, 3760   334, 410, 1597
+///     16 MiB   5644, 5640, 11600  -, 5290, 10900    4935, 5220, 10650     5290, 5450, 10900      4850, 5250, 11300
 /// Two ranks on one core take the same with all of them.
-constexpr std::size_t slice_of_shared_cores = std::size_t{512} << 10;
-constexpr std::uint32_t window_in_memory = 4, window_of_shared_cores = 2;
+constexpr std::size_t slice_of_shared_cores = std::size_t{512} << 10, most_of_slots = std::size_t{5} << 20;
+
+std::uint32_t window_in_memory(const JobShape& job, std::size_t slice) {
+  if (slice < slice_of_shared_cores) return 4;
+  return static_cast<std::size_t>(job.hierarchy.ranks) * slice * 2 <= most_of_slots ? 2 : 1;
+}
 
 /// The size that stands for a class.
 std::size_t middle_of_class(std::size_t index) {
@@ -89,7 +93,7 @@ std::vector<std::size_t> long_slice_sizes(const Situation& situation, std::size_
 std::vector<std::uint32_t> windows(const Situation& situation, std::size_t bytes, std::size_t slice,
                                    const Prediction& prediction, std::uint64_t forced) {
   if (forced != 0) return {static_cast<std::uint32_t>(forced)};
-  if (situation.job.nodes == 1) return {slice < slice_of_shared_cores ? window_in_memory : window_of_shared_cores};
+  if (situation.job.nodes == 1) return {window_in_memory(situation.job, slice)};
   if (bytes <= 2 * slice) return {4};
   std::vector<std::uint32_t> depths{2, 4};
   for (std::uint32_t next = 8; next <= deepest && next * slice <= most_in_flight && next / 2 < prediction.slices &&

@@ -211,6 +211,8 @@ TEST(Choice, PrefersFewLongSlicesWhereRanksOfANodeShareCores) {
   for (const std::size_t bytes : {mebibyte / 2, mebibyte, 4 * mebibyte, 64 * mebibyte}) {
     for (const double crowding : {1.5, 2.0, 8.0})
       EXPECT_TRUE(contains(best(one_node(4), crowding, bytes), "slice 512K window 2")) << crowding << ", " << bytes;
+    EXPECT_TRUE(contains(best(one_node(5), 2.5, bytes), "slice 512K window 2")) << bytes;
+    EXPECT_TRUE(contains(best(one_node(6), 3, bytes), "slice 512K window 1")) << bytes;
     EXPECT_TRUE(contains(best(one_node(4), 1, bytes), "K window 4")) << bytes;
     EXPECT_FALSE(contains(best(one_node(4), 1, bytes), "512K")) << bytes;
     EXPECT_FALSE(contains(best(one_node(2), 2, bytes), "512K")) << bytes;
