@@ -40,7 +40,7 @@ constexpr std::size_t most_in_flight = std::size_t{8} << 20;
 constexpr std::size_t slice_of_shared_cores = std::size_t{512} << 10, most_of_slots = std::size_t{5} << 20;
 
 std::uint32_t window_in_memory(const JobShape& job, std::size_t slice) {
-  if (slice < slice_of_shared_cores) return 4;
+  if (job.crowding <= 1 || slice < slice_of_shared_cores) return 4;
   return static_cast<std::size_t>(job.hierarchy.ranks) * slice * 2 <= most_of_slots ? 2 : 1;
 }
 

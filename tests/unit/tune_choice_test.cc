@@ -216,6 +216,10 @@ TEST(Choice, PrefersFewLongSlicesWhereRanksOfANodeShareCores) {
     EXPECT_TRUE(contains(best(one_node(4), 1, bytes), "K window 4")) << bytes;
     EXPECT_FALSE(contains(best(one_node(4), 1, bytes), "512K")) << bytes;
     EXPECT_FALSE(contains(best(one_node(2), 2, bytes), "512K")) << bytes;
+    Options options;
+    options.slice = mebibyte;
+    EXPECT_TRUE(contains(choose(one_node(4), options, size_class(64 * mebibyte)).chosen.name(), "slice 1M window 4"))
+        << "cores enough, and a slice that was asked for";
     Situation on_devices = one_node(4);
     on_devices.on_devices = true;
     EXPECT_EQ(slices(on_devices, bytes, false).count(512 << 10), 0U) << bytes;
