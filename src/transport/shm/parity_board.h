@@ -52,7 +52,6 @@
 #include "base/rounding.h"
 #include "transport/shm/shm_transport.h"
 
-#include <algorithm>
 #include <atomic>
 
 namespace strata::transport::shm {
@@ -116,14 +115,17 @@ public:
   /// before.
   void take_back_next(std::size_t bytes) const {
     // A core has ten to two dozen lines under way at once, and the reduction needs them: with 64 of them taken back
-    // here, 4 KiB took 0.40 us instead of 0.25 between two cores where plain copies take 0.23 us.
-    constexpr std::size_t most = 512;
+    // here, 4 KiB took 0.40 us instead of 0.25 between two cores where plain copies take 0.23 us. All of a payload of
+    // 1 KiB: between cores of an EPYC of family 25, model 17, that share no cache, 0.66 us instead of 0.75, near each
+    // other 0.161 instead of 0.155; of 768 bytes 0.67 instead of 0.72, and 0.143 instead of 0.146.
+    constexpr std::size_t most_whole = 1024, most_of_longer = 512;
+    const std::size_t most = bytes <= most_whole ? bytes : most_of_longer;
     const std::byte* next_slot = slot(self_, bytes, number_ + 1);
     prefetch_to_write(next_slot);
     if (is_wide(bytes)) prefetch_to_write(next_slot + line_bytes);
     if (fits_in_slot(bytes)) return;
     const std::byte* next = wide_[self_] + ring_offset + place_of_next(bytes);
-    for (std::size_t i = 0; i < std::min(bytes, most); i += line_bytes)
+    for (std::size_t i = 0; i < most; i += line_bytes)
       prefetch_to_write(next + i);
   }
   /// The CPU that `rank` was last seen on: a rank that waits yields when it shares that CPU. -1: this rank, or not
