@@ -110,10 +110,11 @@ public:
   /// Calls until the links are to be measured, which they then are not yet, or two trials are over: one alone may end
   /// with its first round, where a busy machine lets all ways but one take long.
   bool will_measure_after_trials() {
-    for (int trials = 0; trials < 2 && !will_measure(); ++trials)
+    int calls = 0;
+    for (int trials = 0; trials < 2 && !will_measure() && calls < 40000; ++trials)
       do {
         call_on_trial();
-      } while (!will_measure() && context_.on_trial(bytes_of_call()));
+      } while (++calls < 40000 && !will_measure() && context_.on_trial(bytes_of_call()));
     return will_measure();
   }
   void call_until_compared() {

@@ -222,6 +222,7 @@ TEST(Choice, PrefersFewLongSlicesWhereRanksOfANodeShareCores) {
         << "cores enough, and a slice that was asked for";
     Situation on_devices = one_node(4);
     on_devices.on_devices = true;
+    on_devices.job.crowding = 2;
     EXPECT_EQ(slices(on_devices, bytes, false).count(512 << 10), 0U) << bytes;
   }
 }
