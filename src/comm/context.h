@@ -357,8 +357,10 @@ private:
   // context_run.cc
   static void count_on_board(Way& way, std::size_t bytes);
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
-  bool exchange_on_board(const Call& call, std::size_t first, std::size_t elements, const kernel::Reducer& reduction,
-                         kernel::Stores stores);
+  bool exchange_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
+  bool exchange_pieces_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
+  void publish_on_board(const std::byte* input, std::size_t bytes, kernel::Store store);
+  bool await_operands(const std::byte* input, std::size_t bytes);
   Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
   Outcome run(const Call& call, Way& way, std::size_t bytes);
   bool run_plan(const Call& call, const Way& way, engine::SliceMemory* memory);

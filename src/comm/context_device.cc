@@ -167,7 +167,7 @@ bool Context::exchange_staged(const Call& call, const Way& way, std::size_t byte
     part.input = rooms[slot].input;
     part.output = rooms[slot].output;
     part.elements = static_cast<std::int64_t>(bytes_of(number) / reduction.element_bytes);
-    if (!exchange_on_board(part, 0, static_cast<std::size_t>(part.elements), reduction, way.stores)) return false;
+    if (!exchange_on_board(part, reduction, way.stores)) return false;
     staging_->deliver(slot);
     delivering[slot] = true;
   }

@@ -29,6 +29,22 @@ struct Stores {
   bool operator==(const Stores&) const = default;
 };
 
+/// What a reduction does for its caller's next one. A core that reduces waits for its stores and for its peers' caches,
+/// one that publishes waits for lines to come back from its peers, and both waits are one where both go on together.
+struct Beside {
+  /// What is copied, as by CopyFunction; when the reduction returns, all of it has been. `to` must not overlap what the
+  /// reduction reads and writes, nor `from` what it writes. Kernels do it together with the reduction where that
+  /// stores around the caches, and else after it.
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  Store store = Store::cached;
+  /// Null, or where the caller reads next, after all that it reads here: as many bytes from there as a vector of the
+  /// reduction has are fetched towards its core meanwhile. A hint: it changes no bit, and the memory may end before
+  /// that. Kernels may do without, and do where they store through the caches.
+  const void* fetch = nullptr;
+};
+
 /// Reduces `count` elements of each of `inputs` >= 1 vectors into `out`, in one pass:
 ///   out[i] = ((in[0][i] op in[1][i]) op in[2][i]) op …
 /// Always in this order and association, so equal inputs give equal bits on every rank, whatever the count, the
@@ -41,11 +57,9 @@ struct Stores {
 ///     has no value (infinity minus infinity, zero times infinity) is the quiet NaN of x86: sign set, no payload.
 /// `out` may be exactly one of the inputs, but must not overlap one otherwise. Any alignment that the element type
 /// itself allows. After streaming stores a store fence has been executed when the function returns.
-/// `next`: null, or where the caller reads next, after all that it reads here: as many bytes from there as a vector
-/// here has are fetched towards its core meanwhile. A hint: it changes no bit, and the memory may end before that.
-/// Kernels may do without, and do where they store through the caches.
+/// `beside`: null, or what is done meanwhile.
 using ReduceFunction = void (*)(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
-                                const void* next);
+                                const Beside* beside);
 
 /// A bound reduction: what the engine calls for a Reduce step.
 struct Reducer {
@@ -68,7 +82,7 @@ struct Kernels {
   }
 };
 
-/// The vectorised kernels for this processor (module kernel.so; symbol of the module: strata_kernels_v1).
+/// The vectorised kernels for this processor (module kernel.so; symbol of the module: strata_kernels_v2).
 const Kernels& vectorised();
 
 /// Plain loops: the oracle of the tests, and what the library uses where the kernel module cannot be opened.

@@ -136,16 +136,18 @@ HWY_NOINLINE std::size_t reduce_fixed(typename Format::Stored* out, AnyInputs<Fo
   return i;
 }
 
-/// The same for any number of inputs: an inner loop over them, four accumulators side by side. `next` is what is read
-/// after the first input, or null.
+/// The same for any number of inputs: an inner loop over them, four accumulators side by side. `beside` goes on
+/// meanwhile, and `fetch`, if it is not null, is fetched as far as the inputs are read.
 template <class Format, class Op, Store store>
 HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
-                                    std::size_t end, const char* next) {
+                                    std::size_t end, CopyInSteps& beside, const char* fetch) {
   const typename Format::Tag d;
-  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t lanes = hn::Lanes(d), block_bytes = block_vectors * lanes * sizeof(*out);
+  CopyInSteps copying = beside; // which no store can change
   std::size_t i = begin;
   for (; end - i >= block_vectors * lanes; i += block_vectors * lanes) {
-    if (next != nullptr) prefetch_to_read_later(next + i * sizeof(*out), block_vectors * lanes * sizeof(*out));
+    if (fetch != nullptr) prefetch_to_read_later(fetch + i * sizeof(*out), block_bytes);
+    copying.step(block_bytes);
     auto a0 = in.template entered<Op>(d, 0, i);
     auto a1 = in.template entered<Op>(d, 0, i + lanes);
     auto a2 = in.template entered<Op>(d, 0, i + 2 * lanes);
@@ -158,6 +160,7 @@ HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Form
     }
     store_block<Format, Op, store>(d, out, in, i, a0, a1, a2, a3);
   }
+  beside = copying;
   return i;
 }
 
@@ -192,24 +195,28 @@ HWY_NOINLINE void reduce_rest(typename Format::Stored* out, AnyInputs<Format> in
 /// Where memory or conversions are the limit, the loop over the inputs costs nothing, and is all that is compiled.
 template <class Format, class Op>
 HWY_INLINE std::size_t reduce_blocks(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
-                                     std::size_t end, Store store, const char* next) {
-  if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, next);
+                                     std::size_t end, Store store, CopyInSteps& beside, const char* fetch) {
+  if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, beside, fetch);
   if constexpr (!Format::converts) {
     if (in.count == 2) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
     if (in.count == 3) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
     if (in.count == 4) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
   }
-  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, nullptr);
+  CopyInSteps none{Beside()};
+  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, none, nullptr);
 }
 
 /// The ReduceFunction of a format and an operation, where an element is `parts` of what the format stores.
 template <class Format, class Op, std::size_t parts>
-void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t elements, Store store, const void* next) {
+void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t elements, Store store,
+            const Beside* beside) {
   using T = typename Format::Stored;
   const std::size_t count = elements * parts;
   auto* const to = static_cast<T*>(out);
+  CopyInSteps copy_beside(beside != nullptr ? *beside : Beside());
   if (inputs == 1) {
     copy(to, in[0], count * sizeof(T), store);
+    copy_beside.finish();
     return;
   }
   // MPI libraries take buffers that are not aligned to their elements, and from those no cache line begins with one.
@@ -220,9 +227,11 @@ void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t el
     done = elements_to_boundary(to, count);
     reduce_rest<Format, Op>(to, operands, 0, done);
   }
-  done = reduce_blocks<Format, Op>(to, operands, done, count, store, static_cast<const char*>(next));
+  const void* const fetch = beside != nullptr ? beside->fetch : nullptr;
+  done = reduce_blocks<Format, Op>(to, operands, done, count, store, copy_beside, static_cast<const char*>(fetch));
   if (store == Store::streaming) hwy::FlushStream();
   if (done < count) reduce_rest<Format, Op>(to, operands, done, count);
+  copy_beside.finish();
 }
 
 /// Without vectors the plain loops stay in the table: they are the same, and compile once.

@@ -21,8 +21,10 @@ void copy(void* to, const void* from, std::size_t bytes, Store) {
 }
 
 template <class Format, class Op>
-void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store, const void*) {
+void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
+            const Beside* beside) {
   using Stored = typename Format::Stored;
+  if (beside != nullptr) copy(beside->to, beside->from, beside->bytes, beside->store);
   if (inputs == 1) return copy(out, in[0], count * sizeof(Stored), store);
   const auto element = [in](std::size_t input, std::size_t i) {
     return Format::widen(static_cast<const Stored*>(in[input])[i]);

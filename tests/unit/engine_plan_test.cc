@@ -162,7 +162,7 @@ TEST(Plan, StreamsItsResultsWhenTheRequestSaysSo) {
   static int streamed = 0;
   struct Spy {
     static void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t count, kernel::Store store,
-                       const void*) {
+                       const kernel::Beside*) {
       if (store == kernel::Store::streaming) ++streamed;
       kernel::scalar().find(Element::float32, Operation::sum)(out, in, inputs, count, kernel::Store::cached, nullptr);
     }

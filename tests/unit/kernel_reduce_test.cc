@@ -82,6 +82,35 @@ std::string bits_at(const std::byte* from, std::size_t size) {
   return text;
 }
 
+/// A copy for a reduction to do beside it: of any length and alignment, and with what it must leave alone around it.
+class CopyBeside {
+public:
+  CopyBeside(std::size_t most_bytes, std::mt19937_64& random)
+      : from_(most_bytes, 0), expected_(most_bytes + 2 * guards, guard), to_(most_bytes + 2 * guards, 0) {
+    constexpr Store stores[] = {Store::cached, Store::streaming, Store::demoted, Store::shared};
+    // Half of them begin at a line, as those that the latency path asks for do.
+    const std::size_t at = random() % 2 == 0 ? line_bytes : random() % guards;
+    what_.bytes = random() % (most_bytes + 1);
+    what_.store = stores[random() % std::size(stores)];
+    what_.from = from_.get();
+    what_.to = to_.get() + at;
+    const std::size_t salt = random() | 1; // cheaper than to draw each byte
+    for (std::size_t i = 0; i < what_.bytes; ++i)
+      expected_[at + i] = from_.get()[i] = static_cast<std::byte>(i * salt >> 8);
+    std::fill_n(to_.get(), expected_.size(), guard);
+  }
+  Beside& what() { return what_; }
+  bool is_done() const { return std::memcmp(to_.get(), expected_.data(), expected_.size()) == 0; }
+
+private:
+  static constexpr std::byte guard{0x5a};
+  static constexpr std::size_t guards = 2 * line_bytes;
+  Beside what_;
+  Buffer from_;
+  std::vector<std::byte> expected_;
+  Buffer to_;
+};
+
 /// Runs a case with random alignments; `output` is the operand that is reduced in place, or `separate`.
 testing::AssertionResult agrees(const Kernels& kernels, const Case& test, Store store, std::size_t output,
                                 std::mt19937_64& random) {
@@ -100,9 +129,11 @@ testing::AssertionResult agrees(const Kernels& kernels, const Case& test, Store 
     if (test.count != 0) std::memcpy(to, test.operands[i].data(), test.bytes());
     in.push_back(to);
   }
+  CopyBeside copy(2 * test.bytes(), random);
   // What is read next, or is said to be: nobody's memory.
-  const void* const next = random() % 2 == 0 ? nullptr : buffers.back().get() + test.bytes();
-  kernels.find(test.element, test.operation)(out, in.data(), in.size(), test.count, store, next);
+  if (random() % 2 == 0) copy.what().fetch = buffers.back().get() + test.bytes();
+  const Beside* const beside = random() % 4 == 0 ? nullptr : &copy.what();
+  kernels.find(test.element, test.operation)(out, in.data(), in.size(), test.count, store, beside);
 
   const auto where = [&] {
     return std::string(kernels.instruction_set) + ": " + std::string(name_of(test.operation)) + " of " +
@@ -122,6 +153,8 @@ testing::AssertionResult agrees(const Kernels& kernels, const Case& test, Store 
   if (!std::all_of(result.get(), out, untouched) ||
       !std::all_of(out + test.bytes(), out + test.bytes() + guards * size, untouched))
     return testing::AssertionFailure() << where() << "wrote outside of the output";
+  if (beside != nullptr && !copy.is_done())
+    return testing::AssertionFailure() << where() << "the copy of " << beside->bytes << " bytes beside it is wrong";
   return testing::AssertionSuccess();
 }
 

@@ -7,12 +7,12 @@
 // once the number n stands in the peer's slot. A slot begins with its number; while that is looked for, the second line
 // is fetched again and again with the first where the payload reaches into it, so that both come at once.
 //
-// Why two slots are enough, without acknowledgements: a rank writes slot n mod 2 again in exchange n + 2, after it has
-// completed n + 1, so after every peer had published n + 1; a peer publishes n + 1 only after it has completed n, that
-// is, after its last read of any slot of exchange n. For the same reason two places of payloads would do; consecutive
-// ones never overlap, because the ring holds four of the largest, or more. Why: taking a line back from a core that has
-// just read it is slower than to go on to one that has left that core's caches (32 KiB between two cores: 9.3 us with
-// two places, 5.1 with four, 2.1 with 32; tune::board_ring_bytes says more).
+// Why two slots are enough, without acknowledgements: a rank writes slot n mod 2 again in exchange n + 2, once every
+// peer has published n + 1 (it may still read what they sent in n + 1 meanwhile); a peer publishes n + 1 only after it
+// has completed n, that is, after its last read of any slot of exchange n. For the same reason two places of payloads
+// would do; consecutive ones never overlap, because the ring holds four of the largest, or more. Why: taking a line
+// back from a core that has just read it is slower than to go on to one that has left that core's caches (32 KiB
+// between two cores: 9.3 us with two places, 5.1 with four, 2.1 with 32; tune::board_ring_bytes says more).
 //
 // Behind each place is a gap. A processor that reads a payload line by line seems to fetch what is behind it, too: the
 // place that the peer writes next, whose lines have to be taken back from the reader then. (No counter told that, but
@@ -77,7 +77,8 @@ public:
   /// Once connected: bytes of each rank's ring, without the gaps.
   std::size_t ring_bytes() const { return lines(most_bytes_) << log_places_; }
 
-  /// Begins the next exchange: where this rank's `bytes` of payload are to be written.
+  /// Begins the next exchange: where this rank's `bytes` of payload are to be written. All payloads of the current one
+  /// must have arrived; they can be read until publish().
   void* begin(std::size_t bytes) {
     ++number_;
     if (!fits_in_slot(bytes)) {
