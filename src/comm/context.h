@@ -179,7 +179,8 @@ private:
     std::optional<std::size_t> rival;
     std::size_t last_rival = 0;
     std::uint32_t looks_since_rival = 0; ///< at the way itself
-    double seconds_since_rival = 0;      ///< of a call, by the fastest of these looks
+    std::uint64_t calls_since_rival = 0;
+    double seconds_since_rival = 0; ///< of a call, by the fastest of these looks
   };
   /// What was decided for a size class.
   struct Decision {

@@ -4,7 +4,7 @@
 // and when the time is another than it was, all ways are tried anew.
 //
 // A look costs one exchange of a number, and the votes around it. It comes after a number of calls that all ranks know,
-// about every eighth of a second, but not before 64 calls. What it sees must be seen again after a while, which
+// about every eighth of a second, but not before 8 calls. What it sees must be seen again after a while, which
 // outlasts the spells that calls have where ranks share cores (tune/look.h).
 //
 // But which stores are best depends on the caches that the ranks' cores share: where cores move, those that lost may be
@@ -29,8 +29,7 @@ namespace strata::comm {
 namespace {
 
 constexpr double seconds_between_looks = 0.125;
-constexpr double least_calls_between_looks = 64;
-constexpr double seconds_before_second_look = 50e-3, least_calls_before_second_look = 8;
+constexpr double seconds_before_second_look = 50e-3, least_calls_between_looks = 8;
 /// Two looks in a row must see such a difference. Ranks that arrive unevenly make single calls longer or shorter.
 constexpr double much_slower = 1.5, much_faster = 1 / much_slower;
 /// Each trial that a look started makes the next look come later, up to this many times.
@@ -41,6 +40,9 @@ constexpr double very_much_faster = 0.5;
 /// A rival finds the memory as other stores left it, and may be faster yet than a look sees.
 constexpr double clearly_faster = 1 / 1.25;
 constexpr std::uint32_t looks_before_a_rival = 4;
+/// Of the time of calls, what looks at rivals may take more than the calls that they are at, by what was measured of
+/// both. (64 MiB between far cores take 8.9 ms around the caches, and 34 through them: four calls may delay by 0.1 s.)
+constexpr double most_for_rivals = 0.01;
 
 /// From here on, predictions between nodes are mostly within 2% of what is measured, and were 39% off at worst, in two
 /// racks (docs/predictions.md). With shorter vectors a message's own price decides, which no profile tells.
@@ -57,7 +59,7 @@ constexpr std::uint32_t rounds_to_reject_a_profile = 2;
 std::uint64_t calls_before_look(double seconds_of_a_call, bool is_second, std::uint32_t reviewed) {
   if (is_second)
     return static_cast<std::uint64_t>(
-        std::max(least_calls_before_second_look, seconds_before_second_look / seconds_of_a_call));
+        std::max(least_calls_between_looks, seconds_before_second_look / seconds_of_a_call));
   const double calls = std::max(least_calls_between_looks, seconds_between_looks / seconds_of_a_call);
   return static_cast<std::uint64_t>(calls) << std::min(reviewed, most_doublings);
 }
@@ -83,12 +85,14 @@ void Context::choose_rival(Decision& decision) {
   if (noise() != tune::Noise::little || review.looks_since_rival < looks_before_a_rival) return;
   review.looks_since_rival = 0;
   const Way& way = decision.way;
+  const double allowed = most_for_rivals * static_cast<double>(review.calls_since_rival) * way.seconds;
   for (std::size_t i = 1; i <= decision.others.size() && !review.rival; ++i) {
     const std::size_t other = (review.last_rival + i) % decision.others.size();
     const Way& rival = decision.others[other];
-    if (rival.name == way.name && rival.plan == way.plan && rival.stores.publish != way.stores.publish)
-      review.rival = review.last_rival = other;
+    if (rival.name != way.name || rival.plan != way.plan || rival.stores.publish == way.stores.publish) continue;
+    if (review.look.calls() * (rival.seconds - way.seconds) <= allowed) review.rival = review.last_rival = other;
   }
+  if (review.rival) review.calls_since_rival = 0;
 }
 
 void Context::begin_review(Decision& decision, std::size_t bytes) {
@@ -101,6 +105,7 @@ void Context::begin_review(Decision& decision, std::size_t bytes) {
   review.look = look;
   if (review.alarms == 0) choose_rival(decision);
   review.calls_before = calls_before_look(way.seconds, review.alarms > 0, decision.reviewed);
+  review.calls_since_rival += review.calls_before + review.look.calls();
   if (way.path == Path::board && !decision.trial)
     way.look_at = way.tally.calls + std::exchange(review.calls_before, std::uint64_t{0});
 }
