@@ -4,7 +4,7 @@
 // and when the time is another than it was, all ways are tried anew.
 //
 // A look costs one exchange of a number, and the votes around it. It comes after a number of calls that all ranks know,
-// about every eighth of a second, but not before 8 calls. What it sees must be seen again after a while, which
+// about every eighth of a second, but not before 2 calls. What it sees must be seen again after a while, which
 // outlasts the spells that calls have where ranks share cores (tune/look.h).
 //
 // But which stores are best depends on the caches that the ranks' cores share: where cores move, those that lost may be
@@ -29,7 +29,7 @@ namespace strata::comm {
 namespace {
 
 constexpr double seconds_between_looks = 0.125;
-constexpr double seconds_before_second_look = 50e-3, least_calls_between_looks = 8;
+constexpr double seconds_before_second_look = 50e-3, least_calls_between_looks = 2;
 /// Two looks in a row must see such a difference. Ranks that arrive unevenly make single calls longer or shorter.
 constexpr double much_slower = 1.5, much_faster = 1 / much_slower;
 /// Each trial that a look started makes the next look come later, up to this many times.
