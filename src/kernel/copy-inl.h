@@ -127,6 +127,7 @@ public:
     from_ += bytes;
     left_ -= bytes;
   }
+  bool is_due() const { return left_ > 0; }
   /// All that is left.
   void finish() { copy(to_, from_, left_, store_); }
 

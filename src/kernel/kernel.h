@@ -33,8 +33,7 @@ struct Stores {
 /// one that publishes waits for lines to come back from its peers, and both waits are one where both go on together.
 struct Beside {
   /// What is copied, as by CopyFunction; when the reduction returns, all of it has been. `to` must not overlap what the
-  /// reduction reads and writes, nor `from` what it writes. Kernels do it together with the reduction where that
-  /// stores around the caches, and else after it.
+  /// reduction reads and writes, nor `from` what it writes.
   void* to = nullptr;
   const void* from = nullptr;
   std::size_t bytes = 0;

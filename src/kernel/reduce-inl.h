@@ -137,16 +137,23 @@ HWY_NOINLINE std::size_t reduce_fixed(typename Format::Stored* out, AnyInputs<Fo
 }
 
 /// The same for any number of inputs: an inner loop over them, four accumulators side by side. `beside` goes on
-/// meanwhile, and `fetch`, if it is not null, is fetched as far as the inputs are read.
+/// meanwhile, and `fetch`, if it is not null, is fetched as far as the inputs are read. Results that go through the
+/// caches then find their lines asked for: whoever has something copied beside comes to them for the first time in
+/// long.
 template <class Format, class Op, Store store>
 HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
                                     std::size_t end, CopyInSteps& beside, const char* fetch) {
   const typename Format::Tag d;
   const std::size_t lanes = hn::Lanes(d), block_bytes = block_vectors * lanes * sizeof(*out);
   CopyInSteps copying = beside; // which no store can change
+  const bool asks = store == Store::cached && pays_to_ask && copying.is_due();
+  const std::size_t elements_ahead = lines_ahead / sizeof(*out);
   std::size_t i = begin;
   for (; end - i >= block_vectors * lanes; i += block_vectors * lanes) {
     if (fetch != nullptr) prefetch_to_read_later(fetch + i * sizeof(*out), block_bytes);
+    if (asks && end - i >= elements_ahead + block_vectors * lanes)
+      for (std::size_t line = 0; line < block_bytes; line += cache_line_bytes)
+        prefetch_to_write(reinterpret_cast<const char*>(out + i + elements_ahead) + line);
     copying.step(block_bytes);
     auto a0 = in.template entered<Op>(d, 0, i);
     auto a1 = in.template entered<Op>(d, 0, i + lanes);
@@ -198,12 +205,12 @@ HWY_INLINE std::size_t reduce_blocks(typename Format::Stored* out, AnyInputs<For
                                      std::size_t end, Store store, CopyInSteps& beside, const char* fetch) {
   if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, beside, fetch);
   if constexpr (!Format::converts) {
+    if (beside.is_due()) return reduce_any<Format, Op, Store::cached>(out, in, begin, end, beside, nullptr);
     if (in.count == 2) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
     if (in.count == 3) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
     if (in.count == 4) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
   }
-  CopyInSteps none{Beside()};
-  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, none, nullptr);
+  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, beside, nullptr);
 }
 
 /// The ReduceFunction of a format and an operation, where an element is `parts` of what the format stores.
