@@ -10,7 +10,7 @@ namespace strata::transport::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096, most_bytes = 8192, gap_bytes = 2048;
-constexpr std::size_t narrow = 56, widest_in_slot = 120;
+constexpr std::size_t narrow = 56, widest_in_two_lines = 120, widest_in_slot = 256;
 
 /// Of one process, which plays all ranks, each with a segment of a megabyte. By rank: `shares_core`, and `ring_bytes`,
 /// which are 0 where not given.
@@ -64,8 +64,9 @@ TEST(ParityBoard, BringsEachRanksPayloadToAll) {
     const ParityBoards all(shares, {8 * most_bytes, 0, 16 * most_bytes});
     std::size_t exchange = 0;
     for (int turn = 0; turn < 3; ++turn)
-      for (const std::size_t bytes : {std::size_t{8}, narrow, narrow + 1, widest_in_slot, widest_in_slot + 1,
-                                      std::size_t{1000}, most_bytes, std::size_t{1}}) {
+      for (const std::size_t bytes :
+           {std::size_t{8}, narrow, narrow + 1, widest_in_two_lines, widest_in_two_lines + 1, widest_in_slot,
+            widest_in_slot + 1, std::size_t{1000}, most_bytes, std::size_t{1}}) {
         ++exchange;
         for (std::size_t rank = 0; rank < shares.size(); ++rank) {
           auto* place = static_cast<std::byte*>(all.boards[rank]->begin(bytes));
@@ -73,12 +74,18 @@ TEST(ParityBoard, BringsEachRanksPayloadToAll) {
             place[i] = content(rank, exchange, i);
         }
         EXPECT_EQ(all.boards[0]->arrived(1, bytes), nullptr) << "not published yet";
+        if (ParityBoard::is_wide(bytes)) {
+          EXPECT_EQ(all.boards[0]->arrived_in(all.boards[0]->slot_of(1, bytes), bytes), nullptr);
+        }
         for (const auto& board : all.boards)
           board->publish(bytes);
         for (const auto& board : all.boards) {
           for (std::size_t rank = 0; rank < shares.size(); ++rank) {
             const auto* payload = static_cast<const std::byte*>(board->arrived(rank, bytes));
             ASSERT_NE(payload, nullptr) << bytes << " bytes of rank " << rank;
+            if (ParityBoard::is_wide(bytes)) {
+              EXPECT_EQ(board->arrived_in(board->slot_of(rank, bytes), bytes), payload);
+            }
             for (std::size_t i = 0; i < bytes; ++i)
               ASSERT_EQ(payload[i], content(rank, exchange, i))
                   << "byte " << i << " of " << bytes << " of rank " << rank;
@@ -93,7 +100,8 @@ TEST(ParityBoard, BringsEachRanksPayloadToAll) {
 TEST(ParityBoard, GivesEachRankAPlaceOfItsOwn) {
   const ParityBoards all(std::vector<bool>(16, false));
   for (int parity = 0; parity < 2; ++parity)
-    for (const std::size_t bytes : {narrow + 1, widest_in_slot, widest_in_slot + 1, most_bytes})
+    for (const std::size_t bytes :
+         {narrow + 1, widest_in_two_lines, widest_in_two_lines + 1, widest_in_slot, widest_in_slot + 1, most_bytes})
       EXPECT_EQ(different(all.places(bytes)), 16U) << bytes << " bytes";
 }
 

@@ -28,7 +28,8 @@ Result<std::unique_ptr<ParityBoard>> ParityBoard::prepare(std::shared_ptr<const 
   new (own) std::atomic<std::uint32_t>(0);
   const std::size_t place = place_of(board->self_);
   for (std::size_t parity = 0; parity < 2; ++parity)
-    for (const std::size_t number : {narrow_offset + slot_bytes * parity, place + slot_bytes * parity})
+    for (const std::size_t number : {narrow_offset + slot_bytes * parity, place + slot_bytes * parity,
+                                     place + broad_offset + broad_slot_bytes * parity})
       new (own + number) std::atomic<std::uint64_t>(0);
   new (own + place + cpu_offset) std::atomic<std::int32_t>(-1);
   return board;
