@@ -110,8 +110,8 @@ public:
       : to_(static_cast<std::uint8_t*>(what.to)), from_(static_cast<const std::uint8_t*>(what.from)), left_(what.bytes),
         store_(what.store) {}
 
-  /// The next `bytes`, which are a multiple of a vector's, if so many are left. For a copy around the caches a store
-  /// fence is due, and it begins at a line, or nothing is done here.
+  /// The next `bytes`, which are a multiple of a vector's, if so many are left. A copy around the caches begins at a
+  /// line, or nothing is done here.
   HWY_INLINE void step(std::size_t bytes) {
     if (left_ < bytes) return;
     if (store_ == Store::streaming) {
@@ -128,8 +128,11 @@ public:
     left_ -= bytes;
   }
   bool is_due() const { return left_ > 0; }
-  /// All that is left.
-  void finish() { copy(to_, from_, left_, store_); }
+  /// All that is left, and the store fence behind a copy around the caches, of which nothing may be left.
+  void finish() {
+    copy(to_, from_, left_, store_);
+    if (store_ == Store::streaming) hwy::FlushStream();
+  }
 
 private:
   template <Store store>
