@@ -285,6 +285,7 @@ private:
   bool widen_trial(Decision& decision, std::size_t bytes);
   static const Way* best_schedule(const Decision& decision);
   bool try_depths(Decision& decision, std::size_t bytes);
+  bool try_stores(Decision& decision, std::size_t bytes);
   void try_against_winner(Decision& decision, std::vector<Way> ways, std::size_t bytes);
   std::size_t most_ways(std::size_t bytes) const;
 
