@@ -63,7 +63,7 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
     const auto is_decided = [&] { EXPECT_FALSE(context.on_trial(ContextOfLinks::bytes)); };
     links.change_time(10);
     links.call_for_a_look(is_decided);
-    constexpr std::uint32_t between = 8;
+    constexpr std::uint32_t between = 2;
     for (std::uint32_t calls = 0; calls < between + ContextOfLinks::calls_of_a_look; ++calls) {
       is_decided();
       links.call();
@@ -76,7 +76,7 @@ TEST(ContextOfNodes, TriesAllWaysAnewWhenTwoLooksSeeAnotherTime) {
 TEST(ContextOfNodes, LooksForTheSecondTimeAfterAWhile) {
   on_nodes([](ContextOfLinks& links, Context&) {
     links.call_until_decided();
-    for (const auto& [seconds, calls] : {std::pair(1e-6, 50000u), std::pair(10.0, 8u)}) {
+    for (const auto& [seconds, calls] : {std::pair(1e-6, 50000u), std::pair(10.0, 2u)}) {
       links.change_time(seconds);
       links.call_for_a_look();
       EXPECT_NEAR(static_cast<double>(links.calls_before_review()), calls, 1) << seconds;
