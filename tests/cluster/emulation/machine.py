@@ -69,7 +69,12 @@ def _keep_mounts_private():
         if _is_root_shared():
             raise OSError("the root is a folder of a mount that is shared with the rest of the machine (chroot)")
         for point in _mount_points("/proc/self/mountinfo"):
-            linux.mount("none", point[0], None, linux.MS_PRIVATE)
+            try:
+                linux.mount("none", point[0], None, linux.MS_PRIVATE)
+            except OSError as hidden:
+                # What was mounted in the machine's /sys (tracefs, say) is behind the hub's: nothing is mounted there.
+                if hidden.errno != errno.EINVAL:
+                    raise
 
 
 def _mount_points(file):
