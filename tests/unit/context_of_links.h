@@ -183,6 +183,7 @@ public:
 
   bool will_measure() const { return context_.probe_ != nullptr; }
   std::size_t plans() const { return context_.plans_.size(); }
+  double seconds_of_way() { return decision().way.seconds; }
   std::uint32_t calls_of_next_look() { return decision().review->look.calls(); }
   std::uint64_t calls_before_review() { return decision().review ? decision().review->calls_before : 0; }
 
