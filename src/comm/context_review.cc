@@ -176,6 +176,7 @@ void Context::conclude_look(Decision& decision, std::size_t bytes) {
   if (options_.log_choice && rank_ == 0) log_change(decision, seconds, bytes);
   review.rival.reset();
   review.looks_since_rival = 0;
+  review.calls_since_rival = 0; // of a way that may take another time from here on
   try_anew(decision, bytes);
   if (!probe_ && change == Change::longer) prepare_probe(); // what is known of the links may not hold any more
 }

@@ -68,15 +68,16 @@ inline void stream_copy(std::uint8_t* to, const std::uint8_t* from, std::size_t 
   hwy::FlushStream();
 }
 
+/// How many bytes ahead of a store its line is asked for (copy_to_shared() tells why), and whether that pays: with
+/// vectors of 16 bytes the loop itself costs more.
+inline constexpr std::size_t lines_ahead = 6 * cache_line_bytes;
+inline constexpr bool pays_to_ask = hn::MaxLanes(hn::ScalableTag<std::uint8_t>()) >= 32;
+
 /// A line that a peer has read stays with it until this core has asked for it, which takes as long as to read the
 /// peer's: a copy that comes to such lines one by one waits for them. Asked for six lines ahead, an exchange through
 /// shared memory takes 9 to 12% less from 8 KiB on between cores of an EPYC of family 25, model 1, that share no cache
 /// (5% less of 2 KiB), and 0 to 4% less between cores that do (model 17: 2 to 5% from 4 to 64 KiB).
 /// Three lines ahead are too few, and 64 no better. Copies to memory of this core's own gain nothing.
-inline constexpr std::size_t lines_ahead = 6 * cache_line_bytes;
-/// With vectors of 16 bytes the loop itself costs more than that.
-inline constexpr bool pays_to_ask = hn::MaxLanes(hn::ScalableTag<std::uint8_t>()) >= 32;
-
 inline void copy_to_shared(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
   const std::size_t block = copied_vectors * hn::Lanes(d);

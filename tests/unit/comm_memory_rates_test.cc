@@ -25,7 +25,7 @@ struct SlowSums {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   }
   static void sum(void* out, const void* const* in, std::size_t inputs, std::size_t count, kernel::Store /*store*/,
-                  const kernel::Beside* /*state*/) {
+                  const kernel::Beside* /*beside*/) {
     const std::size_t bytes = count * sizeof(float);
     ++calls[bytes];
     if (inputs != 2)

@@ -194,8 +194,9 @@ private:
     return next_place_ + lines(bytes) <= room_of_ring(log_places_) ? next_place_ : 0;
   }
   std::byte* slot(std::size_t rank, std::size_t bytes, std::uint64_t number) const {
+    if (is_narrow(bytes)) return narrow_[rank] + slot_bytes * (number & 1);
     if (is_broad(bytes) && fits_in_slot(bytes)) return wide_[rank] + broad_offset + broad_slot_bytes * (number & 1);
-    return (is_narrow(bytes) ? narrow_ : wide_)[rank] + slot_bytes * (number & 1);
+    return wide_[rank] + slot_bytes * (number & 1);
   }
   std::atomic<std::uint64_t>& sequence(std::size_t rank, std::size_t bytes) const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot(rank, bytes, number_));
