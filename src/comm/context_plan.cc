@@ -133,7 +133,9 @@ tune::Choice Context::choice_for(std::size_t bytes) const {
 
 Status Context::make_board() {
   const bool crowded = crowding_ == engine::Crowding::crowded;
-  const std::size_t ring_bytes = crowded ? 0 : tune::board_ring_bytes(ranks_, process_.facts().core_cache);
+  // Ranks on one core find everything in its cache.
+  const std::uint64_t core_cache = usable_cores_[static_cast<std::size_t>(rank_)] > 1 ? process_.facts().core_cache : 0;
+  const std::size_t ring_bytes = tune::board_ring_bytes(ranks_, core_cache, crowded);
   auto prepared = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_),
                                                        ring_bytes, crowded);
   std::unique_ptr<transport::shm::ParityBoard>& board = left_->unsettled_board;

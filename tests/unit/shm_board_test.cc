@@ -143,6 +143,25 @@ TEST(ParityBoard, HasRingsAsLongAsTheShortest) {
   }
 }
 
+// Until it is told otherwise, and no fewer than four of the largest payloads: fewer could overlap with what peers read.
+TEST(ParityBoard, UsesPartOfARing) {
+  const ParityBoards all({false}, {8 * most_bytes});
+  ParityBoard& board = *all.boards[0];
+  for (const auto& [bytes, used] :
+       {std::pair{6 * most_bytes, std::size_t{6}}, {7 * most_bytes - 1, 6}, {0, 4}, {64 * most_bytes, 8}}) {
+    board.use_ring(bytes);
+    std::set<std::uintptr_t> places;
+    std::uintptr_t last = 0;
+    for (std::size_t exchange = 0; exchange < 32; ++exchange) {
+      const auto place = reinterpret_cast<std::uintptr_t>(board.begin(most_bytes));
+      EXPECT_GE(std::max(place, last) - std::min(place, last), most_bytes + gap_bytes);
+      if (exchange >= 8) places.insert(place);
+      last = place;
+    }
+    EXPECT_EQ(places.size(), used) << bytes << " bytes";
+  }
+}
+
 // What a processor fetches ahead, of a page, is not to be what a peer writes next.
 TEST(ParityBoard, LeavesAGapBehindEachPlace) {
   const ParityBoards all({false, false}, {8 * most_bytes, 8 * most_bytes});

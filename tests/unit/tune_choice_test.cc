@@ -292,10 +292,19 @@ TEST(Choice, HasTheWaysWithoutRacksAmongItsCandidates) {
 }
 
 TEST(Board, HasRingsThatLeaveNoLineInACoresOwnCache) {
-  EXPECT_EQ(board_ring_bytes(2, mebibyte), 2 * mebibyte);
-  EXPECT_EQ(board_ring_bytes(8, mebibyte), mebibyte / 2);
-  EXPECT_EQ(board_ring_bytes(2, 16 * mebibyte), 4 * mebibyte) << "no more than that";
-  EXPECT_EQ(board_ring_bytes(2, 0), 0U) << "a cache that others may use as well";
+  EXPECT_EQ(board_ring_bytes(2, mebibyte, false), 2 * mebibyte);
+  EXPECT_EQ(board_ring_bytes(8, mebibyte, false), mebibyte / 2);
+  EXPECT_EQ(board_ring_bytes(2, 16 * mebibyte, false), 4 * mebibyte) << "no more than that";
+  EXPECT_EQ(board_ring_bytes(2, 0, false), 0U) << "a cache that others may use as well";
+  EXPECT_EQ(board_ring_bytes(4, mebibyte, true), mebibyte / 2) << "half as much where ranks share cores";
+}
+
+// All of it until a vector and its result fill the cache themselves; then what fills it together with them.
+TEST(Board, UsesLessOfARingForLongVectors) {
+  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2 - 4), 2 * mebibyte);
+  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2), mebibyte);
+  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, 64 * mebibyte), mebibyte);
+  EXPECT_EQ(board_ring_in_use(6, 2 * mebibyte, 64 * mebibyte), 3 * mebibyte / 2);
 }
 
 TEST(Model, LetsAllRanksOfARackShareItsUplink) {

@@ -74,6 +74,7 @@ Status ParityBoard::connect(std::span<const std::uint64_t> announcements) {
     narrow_.push_back(shares_core ? wide_.back() : memory + narrow_offset);
     if (rank != self_) PagesToPopulate().add(memory, bytes);
   }
+  use_ring(ring_bytes());
   connected_ = true;
   return ok();
 }

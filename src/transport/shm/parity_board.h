@@ -55,6 +55,7 @@
 #include "base/rounding.h"
 #include "transport/shm/shm_transport.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace strata::transport::shm {
@@ -79,6 +80,12 @@ public:
   std::size_t ranks() const { return wide_.size(); }
   /// Once connected: bytes of each rank's ring, without the gaps.
   std::size_t ring_bytes() const { return lines(most_bytes_) << log_places_; }
+  /// From the next exchange on uses so many bytes of it, all of it at most, and four of the largest payload at least.
+  /// All ranks do the same.
+  void use_ring(std::size_t bytes) {
+    const std::size_t places = bytes / lines(most_bytes_);
+    room_ = std::clamp(places * place_bytes(), room_of_ring(fewest_log_places), room_of_ring(log_places_));
+  }
 
   /// Begins the next exchange: where this rank's `bytes` of payload are to be written. All payloads of the current one
   /// must have arrived; they can be read until publish().
@@ -181,7 +188,8 @@ private:
   static constexpr std::size_t place_of(std::size_t rank) {
     return own_place_offset + rank % different_places * distance;
   }
-  std::size_t room_of_ring(std::uint64_t log_places) const { return (lines(most_bytes_) + gap_bytes) << log_places; }
+  std::size_t place_bytes() const { return lines(most_bytes_) + gap_bytes; }
+  std::size_t room_of_ring(std::uint64_t log_places) const { return place_bytes() << log_places; }
   /// Of all of a rank's memory.
   std::size_t bytes_with(std::uint64_t log_places) const;
   static constexpr std::size_t bytes_with_number(std::size_t bytes) { return bytes + sizeof(std::uint64_t); }
@@ -190,9 +198,7 @@ private:
   static constexpr bool is_narrow(std::size_t bytes) { return bytes_with_number(bytes) <= line_bytes; }
   static constexpr bool is_broad(std::size_t bytes) { return bytes_with_number(bytes) > slot_bytes; }
   static constexpr std::size_t lines(std::size_t bytes) { return rounded_up(bytes, line_bytes); }
-  std::size_t place_of_next(std::size_t bytes) const {
-    return next_place_ + lines(bytes) <= room_of_ring(log_places_) ? next_place_ : 0;
-  }
+  std::size_t place_of_next(std::size_t bytes) const { return next_place_ + lines(bytes) <= room_ ? next_place_ : 0; }
   std::byte* slot(std::size_t rank, std::size_t bytes, std::uint64_t number) const {
     if (is_narrow(bytes)) return narrow_[rank] + slot_bytes * (number & 1);
     if (is_broad(bytes) && fits_in_slot(bytes)) return wide_[rank] + broad_offset + broad_slot_bytes * (number & 1);
@@ -219,6 +225,7 @@ private:
   bool shares_core_;
   bool connected_ = false;
   std::uint64_t log_places_ = fewest_log_places; ///< of the largest payload, in the ring: a power of two
+  std::size_t room_ = 0;                         ///< of the ring, that is in use
   std::size_t place_ = 0, next_place_ = 0;       ///< in the ring: of this exchange, and behind it and its gap
   std::uint64_t number_ = 0;
   std::uint64_t offset_ = 0;
