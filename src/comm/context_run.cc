@@ -124,8 +124,7 @@ bool Context::exchange_pieces_on_board(const Call& call, const kernel::Reducer& 
   const std::size_t piece = board.most_bytes() / reduction.element_bytes * reduction.element_bytes;
   const auto* input = static_cast<const std::byte*>(call.input);
   auto* output = static_cast<std::byte*>(call.output);
-  if (crowding_ == engine::Crowding::roomy)
-    board.use_ring(tune::board_ring_in_use(ranks_, board.ring_bytes(), whole));
+  if (crowding_ == engine::Crowding::roomy) board.use_ring(tune::board_ring_in_use(ranks_, board.ring_bytes(), whole));
   publish_on_board(input, piece, stores.publish);
   for (std::size_t at = 0; at < whole; at += piece) {
     const std::size_t bytes = std::min(piece, whole - at), next = at + bytes;
