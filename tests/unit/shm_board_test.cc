@@ -96,6 +96,60 @@ TEST(ParityBoard, BringsEachRanksPayloadToAll) {
   }
 }
 
+// Among payloads of one exchange each. What may still be read when a place is written again is there then.
+TEST(ParityBoard, BringsPayloadsThatArePublishedAhead) {
+  const ParityBoards all({false, false}, {8 * most_bytes, 8 * most_bytes});
+  const auto write = [&](std::size_t rank, std::size_t exchange, void* place, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i)
+      static_cast<std::byte*>(place)[i] = content(rank, exchange, i);
+  };
+  const auto expect_all = [&](std::size_t reader, std::size_t exchange, std::size_t bytes) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const auto* payload = static_cast<const std::byte*>(all.boards[reader]->arrived(rank, bytes));
+      ASSERT_NE(payload, nullptr) << "of exchange " << exchange;
+      for (std::size_t i = 0; i < bytes; ++i)
+        ASSERT_EQ(payload[i], content(rank, exchange, i)) << "byte " << i << " of exchange " << exchange;
+    }
+  };
+  std::size_t exchange = 0;
+  for (const std::size_t used : {8 * most_bytes, ParityBoard::least_places_ahead * most_bytes}) {
+    for (const auto& board : all.boards)
+      board->use_ring(used);
+    for (const std::size_t pieces : {2U, 3U, 40U}) {
+      ++exchange;
+      const std::size_t alone = exchange % 2 == 0 ? narrow + 1 : narrow;
+      for (std::size_t rank = 0; rank < 2; ++rank) {
+        write(rank, exchange, all.boards[rank]->begin(alone), alone);
+        all.boards[rank]->publish(alone);
+      }
+      for (std::size_t rank = 0; rank < 2; ++rank)
+        expect_all(rank, exchange, alone);
+      const auto bytes_of = [&](std::size_t piece) {
+        return piece + 1 == pieces ? ParityBoard::least_ahead : most_bytes - piece % 3 * 2000;
+      };
+      const std::size_t first = exchange + 1;
+      ParityBoard::Ahead ahead[] = {ParityBoard::Ahead(*all.boards[0]), ParityBoard::Ahead(*all.boards[1])};
+      const auto publish = [&](std::size_t rank, std::size_t piece) {
+        if (piece >= pieces) return;
+        write(rank, first + piece, ahead[rank].begin(bytes_of(piece)), bytes_of(piece));
+        ahead[rank].publish(bytes_of(piece));
+      };
+      for (std::size_t rank = 0; rank < 2; ++rank) {
+        publish(rank, 0);
+        publish(rank, 1);
+      }
+      for (std::size_t piece = 0; piece < pieces; ++piece, ++exchange) {
+        // Rank 0 completes the exchange, and publishes as far ahead as it may, before rank 1 looks.
+        for (std::size_t rank = 0; rank < 2; ++rank) {
+          all.boards[rank]->begin(bytes_of(piece));
+          expect_all(rank, first + piece, bytes_of(piece));
+          publish(rank, piece + 2);
+        }
+      }
+    }
+  }
+}
+
 // Lines at the same place in the pages of several ranks put each other out of a core's first cache.
 TEST(ParityBoard, GivesEachRankAPlaceOfItsOwn) {
   const ParityBoards all(std::vector<bool>(16, false));
