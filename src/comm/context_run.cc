@@ -24,8 +24,8 @@ public:
       : ahead_(board), left_(vector), piece_(piece), store_(store) {}
 
   /// Of pieces, where so much of the ring is in use.
-  static std::size_t number_of(const Board& board, std::size_t ring_bytes) {
-    return ring_bytes >= Board::least_places_ahead * board.most_bytes() ? Board::most_ahead : 1;
+  static std::size_t number_of(std::size_t piece, std::size_t ring_bytes) {
+    return ring_bytes >= Board::least_places_ahead * piece ? Board::most_ahead : 1;
   }
   /// What an exchange of so many bytes is to be taken for.
   static std::size_t room_for(std::size_t bytes) { return std::max(bytes, Board::least_ahead); }
@@ -167,14 +167,17 @@ bool Context::exchange_on_board(const Call& call, const kernel::Reducer& reducti
 bool Context::exchange_pieces_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores) {
   transport::shm::ParityBoard& board = *board_;
   const std::size_t whole = static_cast<std::size_t>(call.elements) * reduction.element_bytes;
-  const std::size_t piece = board.most_bytes() / reduction.element_bytes * reduction.element_bytes;
   const auto* input = static_cast<const std::byte*>(call.input);
   auto* output = static_cast<std::byte*>(call.output);
   const bool crowded = crowding_ == engine::Crowding::crowded;
   const std::size_t ring = crowded ? board.ring_bytes() : tune::board_ring_in_use(ranks_, board.ring_bytes(), whole);
   board.use_ring(ring);
+  const bool in_caches = stores.publish != kernel::Store::streaming && stores.result != kernel::Store::streaming;
+  const std::size_t most =
+      in_caches ? tune::board_piece_bytes_of(ranks_, board.ring_bytes(), whole) : board.most_bytes();
+  const std::size_t piece = most / reduction.element_bytes * reduction.element_bytes;
   PiecesAhead pieces(board, {input, whole}, piece, stores.publish);
-  const std::size_t ahead = PiecesAhead::number_of(board, ring);
+  const std::size_t ahead = PiecesAhead::number_of(piece, ring);
   for (std::size_t i = 0; i < ahead; ++i) {
     const kernel::Beside first = pieces.next();
     process_.kernels().copy(first.to, first.from, first.bytes, first.store);

@@ -302,9 +302,15 @@ TEST(Board, HasRingsThatLeaveNoLineInACoresOwnCache) {
 // All of it until a vector and its result fill the cache themselves; then what fills it together with them.
 TEST(Board, UsesLessOfARingForLongVectors) {
   EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2 - 4), 2 * mebibyte);
-  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2), mebibyte);
-  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, 64 * mebibyte), mebibyte);
-  EXPECT_EQ(board_ring_in_use(6, 2 * mebibyte, 64 * mebibyte), 3 * mebibyte / 2);
+  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2), 5 * mebibyte / 4);
+  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, 64 * mebibyte), 5 * mebibyte / 4);
+}
+
+// So long that what is in use of a ring has room for five, where it has room for as many of the shorter ones.
+TEST(Board, HasLongerPiecesOfLongVectors) {
+  EXPECT_EQ(board_piece_bytes_of(2, 2 * mebibyte, mebibyte - 4), board_piece_bytes(2));
+  EXPECT_EQ(board_piece_bytes_of(2, 2 * mebibyte, mebibyte), mebibyte / 4);
+  EXPECT_EQ(board_piece_bytes_of(8, mebibyte / 8, mebibyte), board_piece_bytes(8));
 }
 
 TEST(Model, LetsAllRanksOfARackShareItsUplink) {

@@ -110,7 +110,7 @@ public:
   /// Payloads of exchanges that have not begun: of those behind the current one when it was made. Each must be in the
   /// ring (least_ahead bytes, and if need be room that is not used), be published once the exchange most_ahead before
   /// it is complete and all of that have been read, and be begun later with as many bytes. The ring that is in use has
-  /// least_places_ahead or more of the largest payload, or no exchange but the next one is published ahead.
+  /// room for least_places_ahead or more of the longest one, or no exchange but the next one is published ahead.
   class Ahead {
   public:
     explicit Ahead(const ParityBoard& board) : board_(board), at_(board.now_) {}
