@@ -360,6 +360,9 @@ private:
   static void count_on_board(Way& way, std::size_t bytes);
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
   bool exchange_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
+  std::size_t piece_on_board(std::size_t whole, kernel::Stores stores) const;
+  std::size_t ring_on_board(std::size_t whole) const;
+  bool exchange_piece_on_board(const Call& piece, const kernel::Reducer& reduction, kernel::Stores stores);
   bool exchange_pieces_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
   void publish_on_board(const std::byte* input, std::size_t bytes, kernel::Store store);
   bool await_operands(const std::byte* input, std::size_t bytes);

@@ -101,7 +101,7 @@ bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes)
 
 Status Context::prepare_staging(const Way& way, std::size_t bytes) {
   const bool board = is_on_board(way.path);
-  const std::size_t slice_bytes = board ? board_->most_bytes() : way.plan->shape().slice_bytes;
+  const std::size_t slice_bytes = board ? piece_on_board(bytes, way.stores) : way.plan->shape().slice_bytes;
   try {
     if (!staging_) staging_ = std::make_unique<Staging>(*device_, buffers_);
     return staging_->prepare(board ? board_slots : way.plan->shape().window, std::min(bytes, slice_bytes));
@@ -136,9 +136,13 @@ bool Context::await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slo
   return true;
 }
 
+/// In the pieces, and the places of the ring, that the other ranks have, which may have their vectors elsewhere.
 bool Context::exchange_staged(const Call& call, const Way& way, std::size_t bytes) {
   const kernel::Reducer reduction = reducer(call);
-  const std::size_t piece = board_->most_bytes() / reduction.element_bytes * reduction.element_bytes;
+  const bool in_pieces = bytes > board_->most_bytes();
+  const auto exchange = in_pieces ? &Context::exchange_piece_on_board : &Context::exchange_on_board;
+  const std::size_t piece = piece_on_board(bytes, way.stores) / reduction.element_bytes * reduction.element_bytes;
+  if (in_pieces) board_->use_ring(ring_on_board(bytes));
   const std::size_t pieces = (bytes + piece - 1) / piece;
   const auto bytes_of = [&](std::size_t number) { return std::min(piece, bytes - number * piece); };
   std::array<Staging::Room, board_slots> rooms;
@@ -167,10 +171,11 @@ bool Context::exchange_staged(const Call& call, const Way& way, std::size_t byte
     part.input = rooms[slot].input;
     part.output = rooms[slot].output;
     part.elements = static_cast<std::int64_t>(bytes_of(number) / reduction.element_bytes);
-    if (!exchange_on_board(part, reduction, way.stores)) return false;
+    if (!(this->*exchange)(part, reduction, way.stores)) return false;
     staging_->deliver(slot);
     delivering[slot] = true;
   }
+  board_->use_ring(board_->ring_bytes());
   return settle(0) && settle(1);
 }
 
