@@ -14,6 +14,7 @@
 #include "engine/plan.h"
 #include "topo/link_pairs.h"
 #include "transport/shm/parity_board.h"
+#include "tune/board.h"
 #include "tune/choice.h"
 #include "tune/look.h"
 #include "tune/probe.h"
@@ -29,6 +30,7 @@
 namespace strata::comm {
 
 class Courier;
+class VectorInParts;
 struct CourierWay;
 
 /// One checked request for an all-reduce.
@@ -360,7 +362,6 @@ private:
   static void count_on_board(Way& way, std::size_t bytes);
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
   bool exchange_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
-  std::size_t piece_on_board(std::size_t whole, kernel::Stores stores) const;
   std::size_t ring_on_board(std::size_t whole) const;
   bool exchange_piece_on_board(const Call& piece, const kernel::Reducer& reduction, kernel::Stores stores);
   bool exchange_pieces_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
@@ -375,6 +376,15 @@ private:
   const void* await_long(std::size_t rank, std::size_t bytes);
   bool is_needed_here(std::int32_t cpu, std::size_t bytes) const;
 
+  // context_parts.cc
+  bool is_in_parts(std::size_t whole, kernel::Stores stores) const;
+  std::size_t most_of_parts(std::size_t whole) const;
+  void add_inputs(const VectorInParts& parts, std::size_t step, const std::byte* input, std::byte* to,
+                  kernel::Store publish);
+  void add_results(const VectorInParts& parts, std::size_t step, std::byte* output, kernel::Store store);
+  void make_copies() const;
+  bool exchange_parts_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
+
   // context_device.cc
   bool uses_device(const Call& call, std::size_t bytes);
   bool reduces_on_device(const Call& call, const Way& way);
@@ -383,6 +393,7 @@ private:
   Status prepare_staging(const Way& way, std::size_t bytes);
   bool run_staged(const Call& call, const Way& way, std::size_t bytes);
   bool exchange_staged(const Call& call, const Way& way, std::size_t bytes);
+  bool exchange_parts_staged(const Call& call, const Way& way, std::size_t bytes);
   bool await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slot);
   void lose_device(const std::string& why) noexcept;
 
@@ -468,6 +479,7 @@ private:
   std::vector<std::vector<topo::Level>> planned_levels_; ///< of plans, each once: racks come and go, and come again
   std::uint32_t next_plan_ = 0;
   std::vector<const void*> operands_;
+  std::vector<kernel::Copy> copies_; ///< of one exchange in parts
   std::uint64_t calls_ = 0;
   std::uint64_t next_look_ = UINT64_MAX; ///< the call before which ranks ask each other whether they use devices
   Watch watch_;

@@ -101,10 +101,12 @@ bool Context::run_on_device(const Call& call, const Way& way, std::size_t bytes)
 
 Status Context::prepare_staging(const Way& way, std::size_t bytes) {
   const bool board = is_on_board(way.path);
-  const std::size_t slice_bytes = board ? piece_on_board(bytes, way.stores) : way.plan->shape().slice_bytes;
+  const bool in_parts = board && bytes > board_->most_bytes() && is_in_parts(bytes, way.stores);
+  const std::size_t slice_bytes = in_parts ? bytes : board ? board_->most_bytes() : way.plan->shape().slice_bytes;
+  const std::uint32_t slots = in_parts ? 1 : board ? board_slots : way.plan->shape().window;
   try {
     if (!staging_) staging_ = std::make_unique<Staging>(*device_, buffers_);
-    return staging_->prepare(board ? board_slots : way.plan->shape().window, std::min(bytes, slice_bytes));
+    return staging_->prepare(slots, std::min(bytes, slice_bytes));
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
@@ -136,12 +138,29 @@ bool Context::await_copy(bool (Staging::*done)(std::uint32_t), std::uint32_t slo
   return true;
 }
 
+/// All of a vector that the others exchange in parts, not knowing yet that some are in device memory.
+bool Context::exchange_parts_staged(const Call& call, const Way& way, std::size_t bytes) {
+  Staging::Room room;
+  if (!staging_->begin(0, 0, bytes, room)) {
+    lose_device(staging_->failure());
+    return false;
+  }
+  if (!await_copy(&Staging::fetched, 0)) return false;
+  Call staged = call;
+  staged.input = room.input;
+  staged.output = room.output;
+  if (!exchange_parts_on_board(staged, reducer(call), way.stores)) return false;
+  staging_->deliver(0);
+  return await_copy(&Staging::delivered, 0);
+}
+
 /// In the pieces, and the places of the ring, that the other ranks have, which may have their vectors elsewhere.
 bool Context::exchange_staged(const Call& call, const Way& way, std::size_t bytes) {
+  if (bytes > board_->most_bytes() && is_in_parts(bytes, way.stores)) return exchange_parts_staged(call, way, bytes);
   const kernel::Reducer reduction = reducer(call);
   const bool in_pieces = bytes > board_->most_bytes();
   const auto exchange = in_pieces ? &Context::exchange_piece_on_board : &Context::exchange_on_board;
-  const std::size_t piece = piece_on_board(bytes, way.stores) / reduction.element_bytes * reduction.element_bytes;
+  const std::size_t piece = board_->most_bytes() / reduction.element_bytes * reduction.element_bytes;
   if (in_pieces) board_->use_ring(ring_on_board(bytes));
   const std::size_t pieces = (bytes + piece - 1) / piece;
   const auto bytes_of = [&](std::size_t number) { return std::min(piece, bytes - number * piece); };

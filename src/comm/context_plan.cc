@@ -78,6 +78,7 @@ Context::Context(Process& process, std::shared_ptr<AllOrNone> bootstrap)
       seconds_of_all_(static_cast<std::size_t>(ranks_)), operands_(static_cast<std::size_t>(ranks_)),
       watch_(bootstrap_->idle_hook(), process.activity(), rank_, ranks_, process.options().hang_seconds),
       device_(process.device()) {
+  copies_.reserve(2 * static_cast<std::size_t>(ranks_)); // a call takes no memory
   process_.count_contexts(1);
 }
 
@@ -135,7 +136,7 @@ Status Context::make_board() {
   const bool crowded = crowding_ == engine::Crowding::crowded;
   // Ranks on one core find everything in its cache.
   const std::uint64_t core_cache = usable_cores_[static_cast<std::size_t>(rank_)] > 1 ? process_.facts().core_cache : 0;
-  const std::size_t ring_bytes = tune::board_ring_bytes(ranks_, core_cache, crowded);
+  const std::size_t ring_bytes = tune::board_ring_bytes(ranks_, core_cache);
   auto prepared = transport::shm::ParityBoard::prepare(neighbours_->neighbours(), tune::board_piece_bytes(ranks_),
                                                        ring_bytes, crowded);
   std::unique_ptr<transport::shm::ParityBoard>& board = left_->unsettled_board;

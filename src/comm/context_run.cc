@@ -31,17 +31,19 @@ public:
   static std::size_t room_for(std::size_t bytes) { return std::max(bytes, Board::least_ahead); }
 
   /// The copy that publishes the next piece; of nothing when all are. The last one must have been published.
-  kernel::Beside next() {
-    kernel::Beside copy;
+  kernel::Copy next() {
+    kernel::Copy copy;
     copy.bytes = current_ = std::min(piece_, left_.size());
     if (current_ == 0) return copy;
     copy.to = ahead_.begin(room_for(current_));
     copy.from = left_.data();
     copy.store = kernel::store_to_publish(store_);
     left_ = left_.subspan(current_);
-    // Where payloads go to memory as well, it has no time for that.
-    if (!left_.empty() && store_ != kernel::Store::streaming) copy.fetch = left_.data();
     return copy;
+  }
+  /// What is fetched meanwhile; null: nothing. Where payloads go to memory as well, it has no time for that.
+  const void* fetched() const {
+    return current_ == 0 || left_.empty() || store_ == kernel::Store::streaming ? nullptr : left_.data();
   }
   /// Once that is done.
   void publish() const {
@@ -152,14 +154,8 @@ bool Context::exchange_on_board(const Call& call, const kernel::Reducer& reducti
   return true;
 }
 
-/// Most bytes of a piece of a vector of `whole` bytes. Neither this nor ring_on_board() may depend on where a rank has
-/// its vector, or on anything else that is not the same on all.
-std::size_t Context::piece_on_board(std::size_t whole, kernel::Stores stores) const {
-  const bool in_caches = stores.publish != kernel::Store::streaming && stores.result != kernel::Store::streaming;
-  return in_caches ? tune::board_piece_bytes_of(ranks_, board_->ring_bytes(), whole) : board_->most_bytes();
-}
-
-/// How much of the ring its pieces use.
+/// How much of the ring a vector of `whole` bytes in pieces uses. Neither this nor is_in_parts() may depend on where a
+/// rank has its vector, or on anything else that is not the same on all.
 std::size_t Context::ring_on_board(std::size_t whole) const {
   const std::size_t all = board_->ring_bytes();
   return crowding_ == engine::Crowding::crowded ? all : tune::board_ring_in_use(ranks_, all, whole);
@@ -171,7 +167,7 @@ bool Context::exchange_piece_on_board(const Call& piece, const kernel::Reducer& 
   const std::size_t bytes = elements * reduction.element_bytes, room = PiecesAhead::room_for(bytes);
   const auto* input = static_cast<const std::byte*>(piece.input);
   PiecesAhead only(*board_, {input, bytes}, bytes, stores.publish);
-  const kernel::Beside copy = only.next();
+  const kernel::Copy copy = only.next();
   process_.kernels().copy(copy.to, copy.from, copy.bytes, copy.store);
   only.publish();
   board_->begin(room);
@@ -200,11 +196,11 @@ bool Context::exchange_pieces_on_board(const Call& call, const kernel::Reducer& 
   auto* output = static_cast<std::byte*>(call.output);
   const std::size_t ring = ring_on_board(whole);
   board.use_ring(ring);
-  const std::size_t piece = piece_on_board(whole, stores) / reduction.element_bytes * reduction.element_bytes;
+  const std::size_t piece = board.most_bytes() / reduction.element_bytes * reduction.element_bytes;
   PiecesAhead pieces(board, {input, whole}, piece, stores.publish);
   const std::size_t ahead = PiecesAhead::number_of(piece, ring);
   for (std::size_t i = 0; i < ahead; ++i) {
-    const kernel::Beside first = pieces.next();
+    const kernel::Copy first = pieces.next();
     process_.kernels().copy(first.to, first.from, first.bytes, first.store);
     pieces.publish();
   }
@@ -212,7 +208,10 @@ bool Context::exchange_pieces_on_board(const Call& call, const kernel::Reducer& 
     const std::size_t bytes = std::min(piece, whole - at);
     board.begin(PiecesAhead::room_for(bytes));
     if (!await_operands(input + at, PiecesAhead::room_for(bytes))) return false;
-    const kernel::Beside beside = pieces.next();
+    const kernel::Copy next = pieces.next();
+    kernel::Beside beside;
+    if (next.bytes > 0) beside.copies = {&next, 1};
+    beside.fetch = pieces.fetched();
     reduction.function(output + at, operands_.data(), static_cast<std::size_t>(ranks_), bytes / reduction.element_bytes,
                        stores.result, &beside);
     pieces.publish();
@@ -235,8 +234,9 @@ Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
     return run_staged(call, way, bytes) ? Outcome::done : give_up();
   }
   const kernel::Reducer reduction = reducer(call);
-  const bool done = bytes <= board_->most_bytes() ? exchange_on_board(call, reduction, way.stores)
-                                                  : exchange_pieces_on_board(call, reduction, way.stores);
+  const bool done = bytes <= board_->most_bytes()    ? exchange_on_board(call, reduction, way.stores)
+                    : is_in_parts(bytes, way.stores) ? exchange_parts_on_board(call, reduction, way.stores)
+                                                     : exchange_pieces_on_board(call, reduction, way.stores);
   if (!done) return give_up();
   count_on_board(way, bytes);
   return Outcome::done;

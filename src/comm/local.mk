@@ -2,7 +2,7 @@
 joinable_sources += \
   src/comm/all_or_none.cc src/comm/all_or_none.h src/comm/bootstrap.h src/comm/call_blocks.cc src/comm/call_blocks.h \
   src/comm/call_buffers.cc src/comm/call_buffers.h src/comm/context.h \
-  src/comm/context_device.cc src/comm/context_neighbours.cc src/comm/context_peers.cc \
+  src/comm/context_device.cc src/comm/context_neighbours.cc src/comm/context_parts.cc src/comm/context_peers.cc \
   src/comm/context_places.cc src/comm/context_plan.cc \
   src/comm/context_links.cc src/comm/context_messages.cc src/comm/context_probe.cc src/comm/context_review.cc \
   src/comm/context_run.cc src/comm/context_setup.cc src/comm/context_table.cc src/comm/context_trial.cc \
@@ -20,4 +20,4 @@ joinable_sources += \
   src/comm/stream_words.cc src/comm/stream_words.h \
   src/comm/tally.h \
   src/comm/transports.cc src/comm/transports.h \
-  src/comm/waits.cc src/comm/waits.h src/comm/watch.cc src/comm/watch.h
+  src/comm/vector_in_parts.h src/comm/waits.cc src/comm/waits.h src/comm/watch.cc src/comm/watch.h

@@ -15,7 +15,7 @@ namespace {
 
 const kernel::Kernels* load_kernels(const Options& options) {
   using Entry = const kernel::Kernels* (*)();
-  if (auto symbol = open_module_symbol(options, "kernel", "strata_kernels_v2"))
+  if (auto symbol = open_module_symbol(options, "kernel", "strata_kernels_v3"))
     if (const kernel::Kernels* kernels = reinterpret_cast<Entry>(*symbol)()) return kernels;
   return &kernel::scalar(); // slower, never wrong; strata-info says which
 }

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernel::HWY_NAMESPACE {
@@ -104,49 +105,56 @@ inline void copy(void* to, const void* from, std::size_t bytes, Store store) {
     std::memcpy(to, from, bytes);
 }
 
-/// A copy that goes on step by step beside something else.
-class CopyInSteps {
-public:
-  HWY_INLINE explicit CopyInSteps(const Beside& what)
-      : to_(static_cast<std::uint8_t*>(what.to)), from_(static_cast<const std::uint8_t*>(what.from)), left_(what.bytes),
-        store_(what.store) {}
+inline bool is_at_line(const void* to) { return reinterpret_cast<std::uintptr_t>(to) % cache_line_bytes == 0; }
 
-  /// The next `bytes`, which are a multiple of a vector's, if so many are left. A copy around the caches begins at a
-  /// line, or nothing is done here.
+/// Copies that go on step by step beside something else.
+class CopiesInSteps {
+public:
+  explicit CopiesInSteps(std::span<const Copy> copies) : copies_(copies) {}
+
+  /// The next `bytes` of each that has so many left: always as many, a multiple of a vector's.
   HWY_INLINE void step(std::size_t bytes) {
-    if (left_ < bytes) return;
-    if (store_ == Store::streaming) {
-      if (reinterpret_cast<std::uintptr_t>(to_) % cache_line_bytes != 0) return;
-      copy_vectors<Store::streaming>(bytes);
-    } else {
-      if (pays_to_ask && store_ == Store::shared && left_ >= bytes + lines_ahead)
-        for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
-          prefetch_to_write(to_ + lines_ahead + line);
-      copy_vectors<Store::cached>(bytes);
-    }
-    to_ += bytes;
-    from_ += bytes;
-    left_ -= bytes;
+    for (const Copy& copy : copies_)
+      if (copy.bytes - std::min(copy.bytes, done_) >= bytes) step_of(copy, bytes);
+    done_ += bytes;
+    step_bytes_ = bytes;
   }
-  bool is_due() const { return left_ > 0; }
-  /// All that is left, and the store fence behind a copy around the caches, of which nothing may be left.
+  bool is_due() const { return !copies_.empty(); }
+  /// All that is left, and the store fence behind copies around the caches.
   void finish() {
-    copy(to_, from_, left_, store_);
-    if (store_ == Store::streaming) hwy::FlushStream();
+    for (const Copy& what : copies_) {
+      const bool can_step = what.store != Store::streaming || is_at_line(what.to);
+      const std::size_t done =
+          step_bytes_ == 0 || !can_step ? 0 : std::min(done_, what.bytes / step_bytes_ * step_bytes_);
+      copy(static_cast<std::uint8_t*>(what.to) + done, static_cast<const std::uint8_t*>(what.from) + done,
+           what.bytes - done, what.store);
+      if (what.store == Store::streaming) hwy::FlushStream(); // of which nothing may have been left
+    }
   }
 
 private:
+  /// A copy around the caches begins at a line, or nothing is done here.
+  HWY_INLINE void step_of(const Copy& copy, std::size_t bytes) {
+    auto* const to = static_cast<std::uint8_t*>(copy.to) + done_;
+    const auto* const from = static_cast<const std::uint8_t*>(copy.from) + done_;
+    if (copy.store == Store::streaming) {
+      if (is_at_line(copy.to)) copy_vectors<Store::streaming>(to, from, bytes);
+      return;
+    }
+    if (pays_to_ask && copy.store == Store::shared && copy.bytes - done_ >= bytes + lines_ahead)
+      for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
+        prefetch_to_write(to + lines_ahead + line);
+    copy_vectors<Store::cached>(to, from, bytes);
+  }
   template <Store store>
-  HWY_INLINE void copy_vectors(std::size_t bytes) {
+  static HWY_INLINE void copy_vectors(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
     const hn::ScalableTag<std::uint8_t> d;
     for (std::size_t i = 0; i < bytes; i += hn::Lanes(d))
-      store_vector<store>(hn::LoadU(d, from_ + i), d, to_ + i);
+      store_vector<store>(hn::LoadU(d, from + i), d, to + i);
   }
 
-  std::uint8_t* to_;
-  const std::uint8_t* from_;
-  std::size_t left_;
-  Store store_;
+  std::span<const Copy> copies_;
+  std::size_t done_ = 0, step_bytes_ = 0;
 };
 
 } // namespace strata::kernel::HWY_NAMESPACE

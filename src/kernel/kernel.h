@@ -6,6 +6,7 @@
 #include "type/type.h"
 
 #include <cstddef>
+#include <span>
 
 namespace strata::kernel {
 
@@ -29,15 +30,23 @@ struct Stores {
   bool operator==(const Stores&) const = default;
 };
 
-/// What a reduction does for its caller's next one. A core that reduces waits for its stores and for its peers' caches,
-/// one that publishes waits for lines to come back from its peers, and both waits are one where both go on together.
-struct Beside {
-  /// What is copied, as by CopyFunction; when the reduction returns, all of it has been. `to` must not overlap what the
-  /// reduction reads and writes, nor `from` what it writes.
+/// What CopyFunction is to do.
+struct Copy {
   void* to = nullptr;
   const void* from = nullptr;
   std::size_t bytes = 0;
   Store store = Store::cached;
+};
+
+/// What a reduction does for its caller's next one. A core that reduces waits for its stores and for its peers' caches,
+/// one that publishes waits for lines to come back from its peers, and both waits are one where both go on together.
+struct Beside {
+  /// When the reduction returns, all of it has been copied. No `to` may overlap what the reduction reads or writes, or
+  /// another copy, nor a `from` what the reduction writes.
+  std::span<const Copy> copies;
+  /// Null, or where the results are written a second time, for peers to read, by `also_store`. Likewise.
+  void* also = nullptr;
+  Store also_store = Store::shared;
   /// Null, or where the caller reads next, after all that it reads here: as many bytes from there as a vector of the
   /// reduction has are fetched towards its core meanwhile. A hint: it changes no bit, and the memory may end before
   /// that. Kernels may do without, and do where they store through the caches.
@@ -81,7 +90,7 @@ struct Kernels {
   }
 };
 
-/// The vectorised kernels for this processor (module kernel.so; symbol of the module: strata_kernels_v2).
+/// The vectorised kernels for this processor (module kernel.so; symbol of the module: strata_kernels_v3).
 const Kernels& vectorised();
 
 /// Plain loops: the oracle of the tests, and what the library uses where the kernel module cannot be opened.

@@ -2,6 +2,6 @@
 // The one symbol of the module kernel.so.
 #include "kernel/kernel.h"
 
-extern "C" __attribute__((visibility("default"))) const strata::kernel::Kernels* strata_kernels_v2() {
+extern "C" __attribute__((visibility("default"))) const strata::kernel::Kernels* strata_kernels_v3() {
   return &strata::kernel::vectorised();
 }

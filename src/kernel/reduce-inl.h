@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
@@ -102,23 +103,43 @@ HWY_INLINE void reduce_vector(D d, typename Format::Stored* out, AnyInputs<Forma
   hn::StoreU(Format::store(d, Op::leave(accumulated)), d, out + element);
 }
 
+/// Where results are stored a second time: nowhere, through the caches, or around them.
+template <class T>
+struct Second {
+  T* to = nullptr;
+  bool around = false;
+};
+
+/// Four vectors.
+template <class Format, class Op, Store store, class D, class V>
+HWY_INLINE void store_vectors(D d, typename Format::Stored* to, V a0, V a1, V a2, V a3) {
+  const std::size_t lanes = hn::Lanes(d);
+  store_vector<store>(Format::store(d, Op::leave(a0)), d, to);
+  store_vector<store>(Format::store(d, Op::leave(a1)), d, to + lanes);
+  store_vector<store>(Format::store(d, Op::leave(a2)), d, to + 2 * lanes);
+  store_vector<store>(Format::store(d, Op::leave(a3)), d, to + 3 * lanes);
+}
+
 /// Stores a block of results at `element`; `in` again for the case that one of them is a NaN.
 template <class Format, class Op, Store store, class D, class V>
 HWY_INLINE void store_block(D d, typename Format::Stored* out, AnyInputs<Format> in, std::size_t element, V a0, V a1,
-                            V a2, V a3) {
+                            V a2, V a3, Second<typename Format::Stored> also = {}) {
   const std::size_t lanes = hn::Lanes(d);
   if constexpr (Op::makes_nan) {
     if (HWY_UNLIKELY(has_nan(a0, a1, a2, a3))) {
       for (std::size_t v = 0; v < block_vectors; ++v)
         reduce_with_nan<Format, Op>(d, out, in, element + v * lanes);
+      if (also.to != nullptr) std::memcpy(also.to + element, out + element, block_vectors * lanes * sizeof(*out));
       return;
     }
   }
-  out += element;
-  store_vector<store>(Format::store(d, Op::leave(a0)), d, out);
-  store_vector<store>(Format::store(d, Op::leave(a1)), d, out + lanes);
-  store_vector<store>(Format::store(d, Op::leave(a2)), d, out + 2 * lanes);
-  store_vector<store>(Format::store(d, Op::leave(a3)), d, out + 3 * lanes);
+  if (also.to != nullptr) {
+    if (also.around)
+      store_vectors<Format, Op, Store::streaming>(d, also.to + element, a0, a1, a2, a3);
+    else
+      store_vectors<Format, Op, Store::cached>(d, also.to + element, a0, a1, a2, a3);
+  }
+  store_vectors<Format, Op, store>(d, out + element, a0, a1, a2, a3);
 }
 
 /// Whole blocks from `begin`; returns where the first incomplete block starts.
@@ -136,24 +157,31 @@ HWY_NOINLINE std::size_t reduce_fixed(typename Format::Stored* out, AnyInputs<Fo
   return i;
 }
 
-/// The same for any number of inputs: an inner loop over them, four accumulators side by side. `beside` goes on
-/// meanwhile, and `fetch`, if it is not null, is fetched as far as the inputs are read. Results that go through the
-/// caches then find their lines asked for: whoever has something copied beside comes to them for the first time in
-/// long.
+/// Asks for the lines of a block that is stored to lines_ahead from now.
+HWY_INLINE void ask_ahead(const void* block, std::size_t bytes) {
+  for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
+    prefetch_to_write(static_cast<const char*>(block) + lines_ahead + line);
+}
+
+/// The same for any number of inputs: an inner loop over them, four accumulators side by side. `copies` go on
+/// meanwhile, and what is fetched is as far as the inputs are read. Results that go through the caches then find their
+/// lines asked for: whoever has something done beside comes to them for the first time in long.
 template <class Format, class Op, Store store>
 HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
-                                    std::size_t end, CopyInSteps& beside, const char* fetch) {
+                                    std::size_t end, CopiesInSteps& copies, Second<typename Format::Stored> also,
+                                    const char* fetch) {
   const typename Format::Tag d;
   const std::size_t lanes = hn::Lanes(d), block_bytes = block_vectors * lanes * sizeof(*out);
-  CopyInSteps copying = beside; // which no store can change
-  const bool asks = store == Store::cached && pays_to_ask && copying.is_due();
+  CopiesInSteps copying = copies; // which no store can change
+  const bool asks = store == Store::cached && pays_to_ask && (copying.is_due() || also.to != nullptr);
   const std::size_t elements_ahead = lines_ahead / sizeof(*out);
   std::size_t i = begin;
   for (; end - i >= block_vectors * lanes; i += block_vectors * lanes) {
     if (fetch != nullptr) prefetch_to_read_later(fetch + i * sizeof(*out), block_bytes);
-    if (asks && end - i >= elements_ahead + block_vectors * lanes)
-      for (std::size_t line = 0; line < block_bytes; line += cache_line_bytes)
-        prefetch_to_write(reinterpret_cast<const char*>(out + i + elements_ahead) + line);
+    if (pays_to_ask && end - i >= elements_ahead + block_vectors * lanes) {
+      if (asks) ask_ahead(out + i, block_bytes);
+      if (also.to != nullptr && !also.around) ask_ahead(also.to + i, block_bytes);
+    }
     copying.step(block_bytes);
     auto a0 = in.template entered<Op>(d, 0, i);
     auto a1 = in.template entered<Op>(d, 0, i + lanes);
@@ -165,9 +193,9 @@ HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Form
       a2 = Op::join(a2, in.template entered<Op>(d, input, i + 2 * lanes));
       a3 = Op::join(a3, in.template entered<Op>(d, input, i + 3 * lanes));
     }
-    store_block<Format, Op, store>(d, out, in, i, a0, a1, a2, a3);
+    store_block<Format, Op, store>(d, out, in, i, a0, a1, a2, a3, also);
   }
-  beside = copying;
+  copies = copying;
   return i;
 }
 
@@ -202,15 +230,18 @@ HWY_NOINLINE void reduce_rest(typename Format::Stored* out, AnyInputs<Format> in
 /// Where memory or conversions are the limit, the loop over the inputs costs nothing, and is all that is compiled.
 template <class Format, class Op>
 HWY_INLINE std::size_t reduce_blocks(typename Format::Stored* out, AnyInputs<Format> in, std::size_t begin,
-                                     std::size_t end, Store store, CopyInSteps& beside, const char* fetch) {
-  if (store == Store::streaming) return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, beside, fetch);
+                                     std::size_t end, Store store, CopiesInSteps& copies,
+                                     Second<typename Format::Stored> also, const char* fetch) {
+  if (store == Store::streaming)
+    return reduce_any<Format, Op, Store::streaming>(out, in, begin, end, copies, also, fetch);
   if constexpr (!Format::converts) {
-    if (beside.is_due()) return reduce_any<Format, Op, Store::cached>(out, in, begin, end, beside, nullptr);
+    if (copies.is_due() || also.to != nullptr)
+      return reduce_any<Format, Op, Store::cached>(out, in, begin, end, copies, also, nullptr);
     if (in.count == 2) return reduce_fixed<Format, Op, 2>(out, in, begin, end);
     if (in.count == 3) return reduce_fixed<Format, Op, 3>(out, in, begin, end);
     if (in.count == 4) return reduce_fixed<Format, Op, 4>(out, in, begin, end);
   }
-  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, beside, nullptr);
+  return reduce_any<Format, Op, Store::cached>(out, in, begin, end, copies, also, nullptr);
 }
 
 /// The ReduceFunction of a format and an operation, where an element is `parts` of what the format stores.
@@ -220,25 +251,34 @@ void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t el
   using T = typename Format::Stored;
   const std::size_t count = elements * parts;
   auto* const to = static_cast<T*>(out);
-  CopyInSteps copy_beside(beside != nullptr ? *beside : Beside());
+  const Beside nothing;
+  if (beside == nullptr) beside = &nothing;
+  CopiesInSteps copies(beside->copies);
+  Second<T> also{static_cast<T*>(beside->also), beside->also_store == Store::streaming};
   if (inputs == 1) {
     copy(to, in[0], count * sizeof(T), store);
-    copy_beside.finish();
+    if (also.to != nullptr) copy(also.to, to, count * sizeof(T), beside->also_store);
+    copies.finish();
     return;
   }
   // MPI libraries take buffers that are not aligned to their elements, and from those no cache line begins with one.
   if (reinterpret_cast<std::uintptr_t>(to) % sizeof(T) != 0) store = Store::cached;
   const AnyInputs<Format> operands{in, inputs};
+  const auto reduce_some = [&](std::size_t begin, std::size_t end) {
+    reduce_rest<Format, Op>(to, operands, begin, end);
+    if (also.to != nullptr) std::memcpy(also.to + begin, to + begin, (end - begin) * sizeof(T));
+  };
   std::size_t done = 0;
   if (store == Store::streaming) {
     done = elements_to_boundary(to, count);
-    reduce_rest<Format, Op>(to, operands, 0, done);
+    reduce_some(0, done);
   }
-  const void* const fetch = beside != nullptr ? beside->fetch : nullptr;
-  done = reduce_blocks<Format, Op>(to, operands, done, count, store, copy_beside, static_cast<const char*>(fetch));
-  if (store == Store::streaming) hwy::FlushStream();
-  if (done < count) reduce_rest<Format, Op>(to, operands, done, count);
-  copy_beside.finish();
+  also.around &= also.to != nullptr && is_at_line(also.to + done);
+  const auto* const fetch = static_cast<const char*>(beside->fetch);
+  done = reduce_blocks<Format, Op>(to, operands, done, count, store, copies, also, fetch);
+  if (store == Store::streaming || also.around) hwy::FlushStream();
+  if (done < count) reduce_some(done, count);
+  copies.finish();
 }
 
 /// Without vectors the plain loops stay in the table: they are the same, and compile once.

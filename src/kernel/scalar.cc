@@ -21,10 +21,8 @@ void copy(void* to, const void* from, std::size_t bytes, Store) {
 }
 
 template <class Format, class Op>
-void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
-            const Beside* beside) {
+void reduce_alone(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store) {
   using Stored = typename Format::Stored;
-  if (beside != nullptr) copy(beside->to, beside->from, beside->bytes, beside->store);
   if (inputs == 1) return copy(out, in[0], count * sizeof(Stored), store);
   const auto element = [in](std::size_t input, std::size_t i) {
     return Format::widen(static_cast<const Stored*>(in[input])[i]);
@@ -35,6 +33,17 @@ void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t co
       accumulated = Op::join(accumulated, element(input, i));
     static_cast<Stored*>(out)[i] = Format::narrow(accumulated);
   }
+}
+
+template <class Format, class Op>
+void reduce(void* out, const void* const* in, std::size_t inputs, std::size_t count, Store store,
+            const Beside* beside) {
+  using Stored = typename Format::Stored;
+  const std::span<const Copy> copies = beside != nullptr ? beside->copies : std::span<const Copy>();
+  for (const Copy& what : copies)
+    copy(what.to, what.from, what.bytes, what.store);
+  reduce_alone<Format, Op>(out, in, inputs, count, store);
+  if (beside != nullptr && beside->also != nullptr) copy(beside->also, out, count * sizeof(Stored), beside->also_store);
 }
 
 // ---- the table --------------------------------------------------------------------------------------------------

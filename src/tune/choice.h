@@ -5,7 +5,6 @@
 #include "base/options.h"
 #include "tune/model.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace strata::tune {
@@ -69,48 +68,6 @@ struct Situation {
 /// What may pay to store around the caches, or through them, in one node, for vectors of so many bytes that go this
 /// way.
 std::vector<Around> stores_to_try(const Situation& situation, Candidate::Kind kind, std::size_t bytes);
-
-/// Most bytes that go through the latency path at once; longer vectors do piece by piece. Of many ranks that share
-/// their cores, what all of them write (four pieces each) is to stay in the caches of these.
-constexpr std::size_t board_piece_bytes(std::int32_t ranks) {
-  return (ranks <= 4 ? std::size_t{64} : std::size_t{32}) << 10;
-}
-/// Bytes of a rank's ring there, where each rank's core has a cache of `core_cache` bytes of its own; of 0, as few as
-/// the ring needs. To take a line out of another core's own cache, and to have it given up there before it is written
-/// again, is slower than to find it in a cache that both share. What is in all ranks' rings goes through a core's cache
-/// before a line is written again: four times as much as it holds leaves no line there. In us between two cores of an
-/// EPYC of family 25 (1 MiB each, and a shared cache), with rings of 1/4, 1, 2 and 4 MiB:
-///     8 KiB   1.28 0.99 0.80 0.79      32 KiB   5.1 3.3 2.1 2.2       128 KiB   17.7 11.4 8.9 9.0
-///    16 KiB   2.60 1.80 1.28           64 KiB  10.5 6.4 4.4 4.4       256 KiB             16.7 16.8
-/// Without a shared cache a tenth to a fifth is saved (32 KiB: 21 and 17.5 us). Ranks that share cores (`crowded`)
-/// find half of their peers' lines in their own core's cache, which longer rings would drive out of it: on those two
-/// cores, in us, with rings of 1/4, 1/2, 1 and 2 MiB for three and four ranks, and of half as much for eight:
-///             three ranks               four ranks                eight ranks
-///    32 KiB   11.8 10.3  8.8  9.0       19.3 16.8 16.7 16.8       33.6 32.1 32.5 32.3
-///   128 KiB   46.3 36.9 34.8 34.9       44.1 41.8 41.7 42.0        125  123  124  125
-///     2 MiB    721  607  614  613        696  665  682  705       2348 2336 2750 2540
-constexpr std::size_t board_ring_bytes(std::int32_t ranks, std::uint64_t core_cache, bool crowded) {
-  constexpr std::uint64_t most = std::uint64_t{4} << 20;
-  return std::min(most, (crowded ? 2 : 4) * core_cache / static_cast<std::uint64_t>(ranks));
-}
-/// How much of a ring that was made by that rule, for ranks that do not share cores, a vector of so many bytes uses.
-/// One that does not stay in a core's cache together with its result drives lines of the rings out of it as well, so
-/// that a shorter ring does, and leaves more of a shared cache to others. Between the same two cores, in us, with 1/2,
-/// 1, 1 1/4, and all of 2 MiB:
-///   128 KiB   18.8 10.5  8.9  8.7        1 MiB   82.6  64.5  63.7  64.2          4 MiB    335 274 274 294
-///   512 KiB   42.7 33.6 32.5 34.6        2 MiB    165   130   130   136          6 MiB    570 484 504 524
-constexpr std::size_t board_ring_in_use(std::int32_t ranks, std::size_t ring_bytes, std::size_t bytes) {
-  const std::size_t core_cache = ring_bytes * static_cast<std::size_t>(ranks) / 4;
-  return 2 * bytes < core_cache ? ring_bytes : ring_bytes / 8 * 5;
-}
-/// The pieces of a vector of so many bytes that goes through the caches. Longer ones are read so long after they were
-/// written that they are in the cache that the cores share, and that ring still holds five. In us between the same two
-/// cores, published two ahead, in pieces of 64, 128 and 256 KiB: 512 KiB 31.2 31.1 31.0, 1 MiB 62.1 61.0 59.8, 2 MiB
-/// 124 122 118, 4 MiB 266 257 259; but 16 MiB, with results around the caches, 1577 1744 1690.
-constexpr std::size_t board_piece_bytes_of(std::int32_t ranks, std::size_t ring_bytes, std::size_t bytes) {
-  const std::size_t shorter = board_piece_bytes(ranks), longer = ring_bytes / 8;
-  return bytes < 4 * longer ? shorter : std::max(shorter, longer);
-}
 
 /// The best size of a message between nodes for a transport with this eager limit (0: none): small messages keep a
 /// pipeline of slices full, and stay below the limit, beyond which each costs a handshake.

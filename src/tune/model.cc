@@ -3,6 +3,7 @@
 
 #include "sim/machine.h"
 #include "topo/groups.h"
+#include "tune/board.h"
 
 #include <algorithm>
 #include <cmath>
@@ -310,9 +311,13 @@ double Prediction::seconds(std::uint64_t window) const {
 double predict_board(const JobShape& job, std::size_t bytes, const Parameters& parameters) {
   const LinkParameters& link = link_of(parameters, topo::LinkKind::shared_cache);
   const double ranks = job.hierarchy.ranks;
+  // Longer vectors go in parts (comm/context_parts.cc), of which peers' results are read without a reduction.
+  const bool in_parts = bytes > board_piece_bytes(job.hierarchy.ranks);
+  const double others = (ranks - 1) / ranks;
+  const double read = in_parts ? 2 * others : ranks - 1, reduced = in_parts ? 1 + others : ranks;
   return 0.3 * link.latency + link.latency * 0.4 * (ranks - 1) * job.crowding +
-         static_cast<double>(bytes) *
-             (link.per_byte + (ranks - 1) * link.read_per_byte + ranks * link.reduce_per_byte) * job.crowding;
+         static_cast<double>(bytes) * (link.per_byte + read * link.read_per_byte + reduced * link.reduce_per_byte) *
+             job.crowding;
 }
 
 namespace {

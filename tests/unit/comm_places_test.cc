@@ -279,6 +279,14 @@ TEST(LateDevices, AreStagedWhereTheyShallNotReachEachOther) {
   EXPECT_EQ(paths_of_late_devices(options, 40, always).at("staged").calls, 30u);
 }
 
+// 80000 bytes, in parts as long as nobody knows of devices, and piece by piece from the 16th call on.
+TEST(LateDevices, AreStagedWholeWhereOthersExchangeInParts) {
+  Options options = ThreadJob::options_for_tests();
+  options.algorithm = "board";
+  EXPECT_EQ(paths_of_late_devices(options, 40, always).at("staged").calls, 30u);
+  EXPECT_EQ(paths_of_late_devices(options, 40, [](int rank, int) { return rank == 0; }).at("staged").calls, 30u);
+}
+
 // Ranks of machines without a driver, say.
 TEST(LateDevices, ArePossibleOnSomeRanksOnly) {
   constexpr int ranks = 3;

@@ -99,13 +99,13 @@ public:
       expected_[at + i] = from_.get()[i] = static_cast<std::byte>(i * salt >> 8);
     std::fill_n(to_.get(), expected_.size(), guard);
   }
-  Beside& what() { return what_; }
+  const Copy& what() const { return what_; }
   bool is_done() const { return std::memcmp(to_.get(), expected_.data(), expected_.size()) == 0; }
 
 private:
   static constexpr std::byte guard{0x5a};
   static constexpr std::size_t guards = 2 * line_bytes;
-  Beside what_;
+  Copy what_;
   Buffer from_;
   std::vector<std::byte> expected_;
   Buffer to_;
@@ -129,10 +129,19 @@ testing::AssertionResult agrees(const Kernels& kernels, const Case& test, Store 
     if (test.count != 0) std::memcpy(to, test.operands[i].data(), test.bytes());
     in.push_back(to);
   }
-  CopyBeside copy(2 * test.bytes(), random);
+  std::vector<CopyBeside> copies;
+  std::vector<Copy> to_copy;
+  for (std::size_t i = random() % 4; i > 0; --i)
+    to_copy.push_back(copies.emplace_back(2 * test.bytes(), random).what());
+  Buffer second(test.bytes() + 2 * guards * size, any_offset());
+  std::fill_n(second.get(), test.bytes() + 2 * guards * size, guard);
+  Beside what;
+  what.copies = to_copy;
+  if (random() % 2 == 0) what.also = second.get() + guards * size;
+  if (random() % 2 == 0) what.also_store = Store::streaming;
   // What is read next, or is said to be: nobody's memory.
-  if (random() % 2 == 0) copy.what().fetch = buffers.back().get() + test.bytes();
-  const Beside* const beside = random() % 4 == 0 ? nullptr : &copy.what();
+  if (random() % 2 == 0) what.fetch = buffers.back().get() + test.bytes();
+  const Beside* const beside = random() % 4 == 0 ? nullptr : &what;
   kernels.find(test.element, test.operation)(out, in.data(), in.size(), test.count, store, beside);
 
   const auto where = [&] {
@@ -153,8 +162,12 @@ testing::AssertionResult agrees(const Kernels& kernels, const Case& test, Store 
   if (!std::all_of(result.get(), out, untouched) ||
       !std::all_of(out + test.bytes(), out + test.bytes() + guards * size, untouched))
     return testing::AssertionFailure() << where() << "wrote outside of the output";
-  if (beside != nullptr && !copy.is_done())
-    return testing::AssertionFailure() << where() << "the copy of " << beside->bytes << " bytes beside it is wrong";
+  if (beside == nullptr) return testing::AssertionSuccess();
+  for (const CopyBeside& copy : copies)
+    if (!copy.is_done())
+      return testing::AssertionFailure() << where() << "a copy of " << copy.what().bytes << " bytes beside it is wrong";
+  if (what.also != nullptr && std::memcmp(result.get(), second.get(), test.bytes() + 2 * guards * size) != 0)
+    return testing::AssertionFailure() << where() << "what was written as well is not the same";
   return testing::AssertionSuccess();
 }
 

@@ -18,6 +18,7 @@ joinable_tests += \
   tests/unit/comm_peers_test.cc \
   tests/unit/comm_staging_test.cc \
   tests/unit/comm_stream_calls_test.cc \
+  tests/unit/comm_vector_in_parts_test.cc \
   tests/unit/engine_counts_test.cc \
   tests/unit/engine_order_test.cc \
   tests/unit/engine_plan_test.cc \
@@ -103,7 +104,7 @@ joinable_tests += \
   tests/unit/topo_regular_test.cc \
   tests/unit/transport_buffer_pool_test.cc \
   tests/unit/transport_cards_test.cc \
-  tests/unit/tune_choice_test.cc \
+  tests/unit/tune_board_test.cc tests/unit/tune_choice_test.cc \
   tests/unit/tune_growth_test.cc \
   tests/unit/tune_host_list_test.cc \
   tests/unit/tune_message_times_test.cc \

@@ -291,28 +291,6 @@ TEST(Choice, HasTheWaysWithoutRacksAmongItsCandidates) {
   EXPECT_GT(plain, 0U);
 }
 
-TEST(Board, HasRingsThatLeaveNoLineInACoresOwnCache) {
-  EXPECT_EQ(board_ring_bytes(2, mebibyte, false), 2 * mebibyte);
-  EXPECT_EQ(board_ring_bytes(8, mebibyte, false), mebibyte / 2);
-  EXPECT_EQ(board_ring_bytes(2, 16 * mebibyte, false), 4 * mebibyte) << "no more than that";
-  EXPECT_EQ(board_ring_bytes(2, 0, false), 0U) << "a cache that others may use as well";
-  EXPECT_EQ(board_ring_bytes(4, mebibyte, true), mebibyte / 2) << "half as much where ranks share cores";
-}
-
-// All of it until a vector and its result fill the cache themselves; then what fills it together with them.
-TEST(Board, UsesLessOfARingForLongVectors) {
-  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2 - 4), 2 * mebibyte);
-  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, mebibyte / 2), 5 * mebibyte / 4);
-  EXPECT_EQ(board_ring_in_use(2, 2 * mebibyte, 64 * mebibyte), 5 * mebibyte / 4);
-}
-
-// So long that what is in use of a ring has room for five, where it has room for as many of the shorter ones.
-TEST(Board, HasLongerPiecesOfLongVectors) {
-  EXPECT_EQ(board_piece_bytes_of(2, 2 * mebibyte, mebibyte - 4), board_piece_bytes(2));
-  EXPECT_EQ(board_piece_bytes_of(2, 2 * mebibyte, mebibyte), mebibyte / 4);
-  EXPECT_EQ(board_piece_bytes_of(8, mebibyte / 8, mebibyte), board_piece_bytes(8));
-}
-
 TEST(Model, LetsAllRanksOfARackShareItsUplink) {
   Situation situation = two_racks();
   EXPECT_EQ(situation.job.ranks_per_rack, 4);
