@@ -12,13 +12,13 @@
 //
 // Of S bytes among n ranks a rank reads S (n-1)/n to publish it, S to reduce, and S (n-1)/n of results, and writes 2 S.
 // Where each rank reduces all of the vector, it reads S + n S, and writes 2 S. In us, that and this, on two cores of an
-// EPYC of family 25, model 17, near each other (through the caches; from 32 MiB on with results around them), and far
+// EPYC of family 25, model 17, near each other (through the caches; of 8 MiB and more, results around them), and far
 // apart (published around the caches):
-//                 128 KiB      512 KiB       2 MiB        8 MiB         32 MiB          64 MiB
-//    2 ranks     7.5  7.0    31.3  27.5    122  106                   4190  3840      8060  7560
-//    4 ranks    37.5 24.1     158    89    613  455    3390  2290                    24500 19650
-//    2, far apart            68.6  53.2    261  200     966   888     5000  4730
-//    4, far apart             236   136    989  624    5100  3690    19800 15900
+//                          128 KiB      512 KiB       2 MiB         8 MiB         32 MiB           64 MiB
+//    2 ranks              7.5  7.0    31.3  27.5    122  106                    4190  3840       8060  7560
+//    4 ranks             37.5 24.1     158    89    613  455    3270  2290                     24500 19650
+//    2, far apart                     68.6  53.2    261  200    1200   888    5770  4730
+//    4, far apart                      233   137    989  624    5100  3690   20100 16150
 // Where payloads and results both go around the caches, it takes up to three times as long between cores that are far
 // apart (two ranks, 512 KiB 64 and 188; four streams of such stores seem to be too many), and with two ranks where
 // results alone do, a tenth longer up to 8 MiB.

@@ -22,7 +22,7 @@ constexpr std::size_t board_piece_bytes(std::int32_t ranks) {
 ///    16 KiB   2.60 1.80 1.28           64 KiB  10.5 6.4 4.4 4.4       256 KiB             16.7 16.8
 /// Without a shared cache a tenth to a fifth is saved (32 KiB: 21 and 17.5 us). Ranks that share cores gain as much by
 /// vectors in parts, and lose nothing by others: on those two cores, four ranks with rings of 1/2, 1 and 2 MiB, 32 KiB
-/// 16.8 16.7 16.8, 128 KiB 30 26 25, 512 KiB 100 89 86, 2 MiB 464 450 440.
+/// 16.8 16.7 16.8, 128 KiB 28 24 23, 512 KiB 100 89 86, 2 MiB 465 455 441.
 constexpr std::size_t board_ring_bytes(std::int32_t ranks, std::uint64_t core_cache) {
   constexpr std::uint64_t most = std::uint64_t{4} << 20;
   return std::min(most, 4 * core_cache / static_cast<std::uint64_t>(ranks));
