@@ -154,6 +154,7 @@ private:
     std::string name;
     tune::Way in_table; ///< as strata-table(5) has it, but for the stores
     Tally tally;
+    std::uint64_t bytes_in_parts = 0;  ///< of those in the tally: each rank reduced a part (context_parts.cc)
     std::uint64_t look_at = 0;         ///< of Path::board: the count of calls with which it is in review; 0: never
     double seconds = 0;                ///< of a call, as all ranks agreed; 0: not measured, and pays for no probe
     bool is_timed_to_the_last = false; ///< that is until the last rank had left it
@@ -359,7 +360,7 @@ private:
   bool time_messages(Courier* courier, bool asks, std::byte* payload, tune::SecondsBySize& times);
 
   // context_run.cc
-  static void count_on_board(Way& way, std::size_t bytes);
+  static void count_on_board(Way& way, std::size_t bytes, bool in_parts);
   Outcome run_on_board(const Call& call, Way& way, std::size_t bytes);
   bool exchange_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
   std::size_t ring_on_board(std::size_t whole) const;
@@ -367,6 +368,7 @@ private:
   bool exchange_pieces_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores);
   void publish_on_board(const std::byte* input, std::size_t bytes, kernel::Store store);
   bool await_operands(const std::byte* input, std::size_t bytes);
+  bool await_pieces(const std::byte* input, std::size_t bytes);
   Outcome all_reduce_elsewhere(const Call& call, Decision& decision, std::size_t bytes);
   Outcome run(const Call& call, Way& way, std::size_t bytes);
   bool run_plan(const Call& call, const Way& way, engine::SliceMemory* memory);

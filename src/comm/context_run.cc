@@ -142,6 +142,9 @@ inline bool Context::await_operands(const std::byte* input, std::size_t bytes) {
   return true;
 }
 
+/// The same for other files; above it is compiled into the loops of this one.
+bool Context::await_pieces(const std::byte* input, std::size_t bytes) { return await_operands(input, bytes); }
+
 /// A vector that one exchange can carry. False when a peer is gone.
 bool Context::exchange_on_board(const Call& call, const kernel::Reducer& reduction, kernel::Stores stores) {
   const auto elements = static_cast<std::size_t>(call.elements);
@@ -221,24 +224,26 @@ bool Context::exchange_pieces_on_board(const Call& call, const kernel::Reducer& 
 }
 
 /// Nearly all calls of a node go this way. So no more is done for the next look than to compare a count.
-void Context::count_on_board(Way& way, std::size_t bytes) {
+void Context::count_on_board(Way& way, std::size_t bytes, bool in_parts) {
   way.tally.bytes += bytes;
+  if (in_parts) way.bytes_in_parts += bytes;
   if (++way.tally.calls == way.look_at) [[unlikely]]
     way.path = Path::board_in_review;
 }
 
 Outcome Context::run_on_board(const Call& call, Way& way, std::size_t bytes) {
   const trace::RecordedCall recorded(recorder_, way.name, ranks_, calls_, bytes);
+  const bool in_parts = bytes > board_->most_bytes() && is_in_parts(bytes, way.stores);
   if (device_ != nullptr && uses_device(call, bytes)) [[unlikely]] {
-    count_on_board(way, bytes);
+    count_on_board(way, bytes, in_parts);
     return run_staged(call, way, bytes) ? Outcome::done : give_up();
   }
   const kernel::Reducer reduction = reducer(call);
-  const bool done = bytes <= board_->most_bytes()    ? exchange_on_board(call, reduction, way.stores)
-                    : is_in_parts(bytes, way.stores) ? exchange_parts_on_board(call, reduction, way.stores)
-                                                     : exchange_pieces_on_board(call, reduction, way.stores);
+  const bool done = bytes <= board_->most_bytes() ? exchange_on_board(call, reduction, way.stores)
+                    : in_parts                    ? exchange_parts_on_board(call, reduction, way.stores)
+                                                  : exchange_pieces_on_board(call, reduction, way.stores);
   if (!done) return give_up();
-  count_on_board(way, bytes);
+  count_on_board(way, bytes, in_parts);
   return Outcome::done;
 }
 
@@ -336,7 +341,10 @@ Statistics Context::statistics() const {
     if (is_on_board(way.path) && ranks_ > 1) {
       const auto others = static_cast<std::uint64_t>(ranks_ - 1);
       sum.sent_by_transport[link_names_.front()] += way.tally;
-      sum.sent_by_level[hierarchy().levels.back().name] += {way.tally.calls * others, way.tally.bytes * others};
+      // A part goes to the rank that reduces it, and its results to all.
+      const std::uint64_t to_each = way.tally.bytes - way.bytes_in_parts;
+      const std::uint64_t bytes = (to_each + 2 * way.bytes_in_parts / (others + 1)) * others;
+      sum.sent_by_level[hierarchy().levels.back().name] += {way.tally.calls * others, bytes};
     }
   };
   for (const Decision& decision : decisions_)

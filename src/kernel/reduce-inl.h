@@ -172,7 +172,7 @@ HWY_NOINLINE std::size_t reduce_any(typename Format::Stored* out, AnyInputs<Form
                                     const char* fetch) {
   const typename Format::Tag d;
   const std::size_t lanes = hn::Lanes(d), block_bytes = block_vectors * lanes * sizeof(*out);
-  CopiesInSteps copying = copies; // which no store can change
+  CopiesInSteps copying = copies; // whose count of bytes no store can change
   const bool asks = store == Store::cached && pays_to_ask && (copying.is_due() || also.to != nullptr);
   const std::size_t elements_ahead = lines_ahead / sizeof(*out);
   std::size_t i = begin;

@@ -39,7 +39,7 @@ constexpr std::size_t board_ring_in_use(std::int32_t ranks, std::size_t ring_byt
 }
 /// Of a vector of so many bytes in parts, how many bytes of each part an exchange carries at most; 0: too few of them
 /// for it to be worth it. What it carries of all parts is an eighth of the ring, of which five are room enough, and the
-/// rest is for what passes by. Ranks that have a core each are to have four exchanges or more, so that reading and
+/// rest is for what passes by. Ranks that have a core each are to have about four exchanges, so that reading and
 /// writing overlap; where they share cores, fewer changes between them are worth more than that. In us between the same
 /// two cores, with 32, 64, 128 and 256 KiB at once: 128 KiB 7.0 8.5 7.0 6.7 (the last two are one exchange), 256 KiB
 /// 13.9 13.7 14.7 13.6, 512 KiB 28.7 27.8 27.5 27.2, 2 MiB (from 128 KiB on) 107 106; four ranks 128

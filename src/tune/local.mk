@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 joinable_sources += \
-  src/tune/choice.cc src/tune/board.h src/tune/choice.h \
+  src/tune/board.h src/tune/choice.cc src/tune/choice.h \
   src/tune/growth.cc src/tune/growth.h \
   src/tune/host_list.cc src/tune/host_list.h \
   src/tune/link_numbers.cc src/tune/link_numbers.h \

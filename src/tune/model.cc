@@ -312,7 +312,8 @@ double predict_board(const JobShape& job, std::size_t bytes, const Parameters& p
   const LinkParameters& link = link_of(parameters, topo::LinkKind::shared_cache);
   const double ranks = job.hierarchy.ranks;
   // Longer vectors go in parts (comm/context_parts.cc), of which peers' results are read without a reduction.
-  const bool in_parts = bytes > board_piece_bytes(job.hierarchy.ranks);
+  const std::size_t piece = board_piece_bytes(job.hierarchy.ranks), shortest_ring = 4 * piece;
+  const bool in_parts = bytes > piece && board_piece_of_parts(job.hierarchy.ranks, shortest_ring, bytes, true) > 0;
   const double others = (ranks - 1) / ranks;
   const double read = in_parts ? 2 * others : ranks - 1, reduced = in_parts ? 1 + others : ranks;
   return 0.3 * link.latency + link.latency * 0.4 * (ranks - 1) * job.crowding +
