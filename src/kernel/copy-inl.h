@@ -74,6 +74,12 @@ inline void stream_copy(std::uint8_t* to, const std::uint8_t* from, std::size_t 
 inline constexpr std::size_t lines_ahead = 6 * cache_line_bytes;
 inline constexpr bool pays_to_ask = hn::MaxLanes(hn::ScalableTag<std::uint8_t>()) >= 32;
 
+/// Asks for the lines that are as far ahead of a block.
+HWY_INLINE void ask_ahead(const void* block, std::size_t bytes) {
+  for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
+    prefetch_to_write(static_cast<const char*>(block) + lines_ahead + line);
+}
+
 /// A line that a peer has read stays with it until this core has asked for it, which takes as long as to read the
 /// peer's: a copy that comes to such lines one by one waits for them. Asked for six lines ahead, an exchange through
 /// shared memory takes 9 to 12% less from 8 KiB on between cores of an EPYC of family 25, model 1, that share no cache
@@ -85,8 +91,7 @@ inline void copy_to_shared(std::uint8_t* to, const std::uint8_t* from, std::size
   const bool pays = pays_to_ask && bytes >= least_shared;
   std::size_t i = 0;
   for (; pays && bytes - i >= lines_ahead + block; i += block) {
-    for (std::size_t line = 0; line < block; line += cache_line_bytes)
-      prefetch_to_write(to + i + lines_ahead + line);
+    ask_ahead(to + i, block);
     copy_block<Store::cached>(d, to + i, from + i);
   }
   std::memcpy(to + i, from + i, bytes - i);
@@ -141,9 +146,7 @@ private:
       if (is_at_line(copy.to)) copy_vectors<Store::streaming>(to, from, bytes);
       return;
     }
-    if (pays_to_ask && copy.store == Store::shared && copy.bytes - done_ >= bytes + lines_ahead)
-      for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
-        prefetch_to_write(to + lines_ahead + line);
+    if (pays_to_ask && copy.store == Store::shared && copy.bytes - done_ >= bytes + lines_ahead) ask_ahead(to, bytes);
     copy_vectors<Store::cached>(to, from, bytes);
   }
   template <Store store>

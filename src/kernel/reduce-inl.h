@@ -157,12 +157,6 @@ HWY_NOINLINE std::size_t reduce_fixed(typename Format::Stored* out, AnyInputs<Fo
   return i;
 }
 
-/// Asks for the lines of a block that is stored to lines_ahead from now.
-HWY_INLINE void ask_ahead(const void* block, std::size_t bytes) {
-  for (std::size_t line = 0; line < bytes; line += cache_line_bytes)
-    prefetch_to_write(static_cast<const char*>(block) + lines_ahead + line);
-}
-
 /// The same for any number of inputs: an inner loop over them, four accumulators side by side. `copies` go on
 /// meanwhile, and what is fetched is as far as the inputs are read. Results that go through the caches then find their
 /// lines asked for: whoever has something done beside comes to them for the first time in long.
