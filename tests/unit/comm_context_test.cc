@@ -61,8 +61,8 @@ TEST(Context, ReducesPayloadsOfMixedSizesOnTheLatencyPath) {
     expect_right(ranks, options, calls);
 }
 
-// On the latency path one exchange, vectors in parts (of less than a piece for each rank to many of them) and, where
-// stores go around the caches, in pieces follow each other in any order.
+// On the latency path vectors of one exchange and longer ones follow each other in any order: in parts, of one piece to
+// many, and in whole pieces where so many ranks share the ring that those of parts would be too short.
 TEST(Context, ReducesVectorsOfAnyLengthInTurnOnTheLatencyPath) {
   Options options = ThreadJob::options_for_tests();
   options.algorithm = "board";
@@ -78,6 +78,8 @@ TEST(Context, ReducesVectorsOfAnyLengthInTurnOnTheLatencyPath) {
   }
   for (const int ranks : {2, 3, 4, 7})
     expect_right(ranks, options, calls);
+  calls.resize(10);
+  expect_right(20, options, calls);
 }
 
 TEST(Context, ReducesAllTypesAndOperationsOnSlotsAndInSlices) {
